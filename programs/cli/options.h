@@ -55,8 +55,8 @@ struct option {
 };
 
 struct option_set {
-	const char *usage; /* "cay run [flags] FILE"; more forms on more lines */
-	const char *about; /* one or two sentences */
+	const char *usage;            /* "cay run [flags] FILE"; more forms on more lines */
+	const char *about;            /* one or two sentences */
 	const struct option *options; /* ended by { 0 }; may be NULL */
 	const char *notes;            /* after the list, or NULL */
 };

@@ -11,7 +11,7 @@
 
 struct err;
 
-/* -q: say() and say_note() are silent, errors are not. */
+/* -q: say() and say_warning() are silent, errors are not. */
 void say_set_quiet(bool quiet);
 
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
