@@ -25,7 +25,7 @@ lib/runtime        base runtime receipt/digest.h
 programs/agent     base wire
 programs/warden    base wire
 programs/cli       base wire receipt runtime
-tools              base
+tools              base wire
 '
 
 # What only some may do or name.  Each line: a pattern over code without comments, the folders or
@@ -34,9 +34,9 @@ powers='
 #include[ \t]*<(pthread|threads)\.h>              -                                 threads
 #include[ \t]*<seccomp\.h>                        tools                             libseccomp at run time
 #include[ \t]*<jansson\.h>                        lib/receipt,lib/runtime,programs/cli   JSON
-#include[ \t]*<openssl/                           lib/receipt,lib/runtime,programs/cli   OpenSSL
+#include[ \t]*<openssl/                           lib/receipt,lib/runtime,programs/cli,tools   OpenSSL
 #include[ \t]*<base/|#include[ \t]*<wire/         -                                 our headers in angle brackets
-(^|[^a-z_])(sys_)?(mount|umount2|pivot_root|move_mount|fsmount|mount_setattr)\(   programs/warden,lib/base/sys.h   mounting
+(^|[^a-z_])(sys_)?(mount|umount2|pivot_root|move_mount|fsmount|mount_setattr)\(   programs/warden,programs/cli/doctor,lib/base/sys.h   mounting
 (^|[^a-z_])(sys_)?(clone3?|unshare|setns)\(       programs/warden,programs/cli/doctor,lib/base/sys.h   namespaces
 (^|[^a-z_])(system|popen)\(                       -                                 a shell
 (^|[^a-z_])(strcpy|sprintf|vsprintf|gets|strtok)\(   -                       unbounded string functions
