@@ -215,8 +215,8 @@ test_main() {
 	done
 	setup test
 	case " ${names[*]} " in *" vm "*) setup vm ;; esac
-	mkdir -p "$test_dir"
-	mkdir -p -m 700 "$test_dir/state"
+	mkdir -p "$test_dir/state"
+	chmod 700 "$test_dir/state"
 	suite_token=$$-$(date +%s)
 	trap remove_user EXIT
 	for name in "${names[@]}"; do
