@@ -103,7 +103,7 @@ function check_include(name,    first, deep) {
 	}
 	if (name !~ /\//) {
 		# Own folder, or made by the build; never the private header of someone else.
-		if (exists[folder "/" name]) return
+		if ((folder "/" name) in exists) return
 		for (other in exists)
 			if (other ~ ("/" name "$")) { offence("\"" name "\" belongs to " other); return }
 		return
