@@ -146,8 +146,13 @@ remove_user() {
 # --- runners ----------------------------------------------------------------------------------
 
 pytest_here() { # the command line that runs a folder of tests, one word per line
-	local role=$1 tree=$2 folder=$3 state=$4 home=$5 tmp=$6
-	printf '%s\n' env -i "HOME=$home" "TMPDIR=$tmp" "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+	local role=$1 tree=$2 folder=$3 state=$4 home=$5 tmp=$6 name
+	printf '%s\n' env -i
+	# How this machine reaches a package index.
+	for name in "${!PIP_@}" http_proxy https_proxy no_proxy SSL_CERT_FILE REQUESTS_CA_BUNDLE; do
+		[ -z "${!name:-}" ] || printf '%s=%s\n' "$name" "${!name}"
+	done
+	printf '%s\n' "HOME=$home" "TMPDIR=$tmp" "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
 		LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "LEAKCHECK_TOKEN=$suite_token" "CAY_TEST_ROLE=$role" \
 		"CAY=$tree/build/cay" "CAY_BUILD=$tree/build" "CAY_SWITCH=$tree/build-switch" "CAY_STATE=$state" \
 		/usr/bin/python3 -m pytest -p no:cacheprovider --color=no -rsfE --tb=short --rootdir="$tree/tests" \
@@ -157,7 +162,8 @@ pytest_here() { # the command line that runs a folder of tests, one word per lin
 pytest_as_us() { # pytest_as_us FOLDER SECONDS
 	local words role=user
 	[ "$(id -u)" != 0 ] || role=root
-	mapfile -t words < <(pytest_here "$role" "$top" "$1" "$test_dir/state" "$HOME" "${TMPDIR:-/tmp}")
+	mapfile -t words < <(pytest_here "$role" "$top" "$1" "$test_dir/state" \
+		"${HOME:-/root}" "${TMPDIR:-/tmp}")
 	suite "$1 as $role" "$2" "${words[@]}"
 }
 
