@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * doctor_storage.c - where cay keeps its state, and how a workspace is kept to its size. */
+#include "doctor.h"
+
+#include "base/auto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define MOUNTINFO_MAX (1 << 20)
+#define SPACE_WANTED (256ull << 20)
+
+/* "/var/lib/cay" is "var/lib/cay" below the root; "/" is ".". */
+static const char *below(const char *path)
+{
+	while (*path == '/')
+		path++;
+	return *path ? path : ".";
+}
+
+/* The directory itself, or the nearest above it that is there. */
+static void find_existing(const struct host *host, char ret_dir[static PATH_MAX])
+{
+	(void)snprintf(ret_dir, PATH_MAX, "%s", below(host->state_dir));
+	while (!host_has(host, ret_dir)) {
+		char *slash = strrchr(ret_dir, '/');
+		if (!slash) {
+			(void)snprintf(ret_dir, PATH_MAX, ".");
+			return;
+		}
+		*slash = '\0';
+	}
+}
+
+static unsigned long long free_bytes(const struct host *host, const char *dir)
+{
+	struct statvfs fs;
+	auto_close int fd = openat(host->root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || fstatvfs(fd, &fs) < 0)
+		return 0;
+	return (unsigned long long)fs.f_bavail * fs.f_frsize;
+}
+
+static void check_state_dir(const struct host *host, struct finding *f)
+{
+	char dir[PATH_MAX];
+	struct stat st;
+
+	find_existing(host, dir);
+	bool exists = strcmp(dir, below(host->state_dir)) == 0;
+	unsigned long long space = free_bytes(host, dir);
+	finding_found(f, "%s, %llu MiB free%s", host->state_dir, space >> 20,
+		      exists ? "" : ", will be made");
+
+	static const char own[] = "CAY_STATE=$HOME/cay-state cay run ...";
+	if (faccessat(host->root, dir, W_OK | X_OK, AT_EACCESS) < 0)
+		finding_set(f, DOCTOR_MISSING, "it cannot be written to, so nothing can be run",
+			    own);
+	else if (exists && fstatat(host->root, dir, &st, 0) == 0 && st.st_uid != host->uid)
+		finding_set(f, DOCTOR_MISSING, "it belongs to somebody else, so cay refuses it",
+			    own);
+	else if (space < SPACE_WANTED)
+		finding_set(f, DOCTOR_DEGRADED, "a run fails when the disk is full",
+			    "CAY_STATE=/somewhere/larger cay run ...");
+	else
+		finding_set(f, DOCTOR_OK, "keys, receipts and layers are kept here", NULL);
+}
+
+static void check_key(const struct host *host, struct finding *f)
+{
+	char path[PATH_MAX + 32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/keys/receipt.key", below(host->state_dir));
+	if (fstatat(host->root, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		bool unknown = errno != ENOENT && errno != ENOTDIR;
+		finding_found(f, unknown ? "cannot be looked at" : "none yet");
+		finding_set(f, unknown ? DOCTOR_MISSING : DOCTOR_OK,
+			    unknown ? "no receipt could be signed" : "the first run makes it",
+			    NULL);
+		return;
+	}
+	finding_found(f, "/%s", path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != host->uid || st.st_mode & 077 ||
+	    st.st_size != 32) {
+		finding_set(f, DOCTOR_MISSING,
+			    "others may have read or changed it, so cay refuses to sign with it",
+			    NULL);
+		finding_mend(f, "mv /%s/keys /%s/keys.bad && mv /%s/receipts /%s/receipts.old",
+			     below(host->state_dir), below(host->state_dir), below(host->state_dir),
+			     below(host->state_dir));
+		return;
+	}
+	finding_set(f, DOCTOR_OK, "receipts are signed with it", NULL);
+}
+
+/* The options of the file system that carries a path: the longest mount point that is a prefix. */
+static void find_options(const char *mountinfo, const char *path, char *ret_options, size_t size)
+{
+	size_t best = 0;
+
+	ret_options[0] = '\0';
+	for (const char *line = mountinfo; *line;) {
+		size_t len = strcspn(line, "\n");
+		char copy[4096], point[1024], options[512];
+		(void)snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
+		const char *tail = strstr(copy, " - ");
+		if (tail && sscanf(copy, "%*u %*u %*s %*s %1023s", point) == 1 &&
+		    sscanf(tail, " - %*s %*s %511s", options) == 1) {
+			size_t n = strcmp(point, "/") == 0 ? 0 : strlen(point);
+			bool covers =
+				strncmp(path, point, n) == 0 && (path[n] == '/' || path[n] == '\0');
+			if (covers && n >= best) {
+				best = n;
+				(void)snprintf(ret_options, size, ",%s,", options);
+			}
+		}
+		line += len;
+		line += *line == '\n';
+	}
+}
+
+static bool has_project_quota(const struct host *host)
+{
+	auto_free char *mountinfo = malloc(MOUNTINFO_MAX);
+	char options[600];
+
+	if (!mountinfo || host_read(host, "proc/self/mountinfo", mountinfo, MOUNTINFO_MAX) < 0)
+		return false;
+	find_options(mountinfo, host->state_dir, options, sizeof(options));
+	return strstr(options, ",prjquota,") || strstr(options, ",pquota,");
+}
+
+static void check_quota(const struct host *host, struct finding *f)
+{
+	if (host->uid != 0) {
+		finding_found(f, "a watched directory");
+		finding_set(
+			f, DOCTOR_DEGRADED,
+			"a run can write past its disk limit for some milliseconds before it is "
+			"stopped",
+			"sudo cay run ...");
+	} else if (has_project_quota(host)) {
+		finding_found(f, "project quota");
+		finding_set(f, DOCTOR_OK, "the kernel keeps each workspace to its size", NULL);
+	} else if (host_has(host, "dev/loop-control")) {
+		finding_found(f, "loop file");
+		finding_set(f, DOCTOR_OK, "each workspace is a file system of its own size", NULL);
+	} else {
+		finding_found(f, "a watched directory");
+		finding_set(
+			f, DOCTOR_DEGRADED,
+			"a run can write past its disk limit for some milliseconds before it is "
+			"stopped",
+			"sudo modprobe loop");
+	}
+}
+
+const struct check doctor_storage_checks[] = {
+	{ "state_dir", "state directory", true, check_state_dir },
+	{ "receipt_key", "receipt key", true, check_key },
+	{ "quota", "workspace quota", false, check_quota },
+	{ 0 },
+};
