@@ -9,6 +9,7 @@
 #include "runtime/runtime.h"
 #include "say.h"
 #include "state.h"
+#include "wire/warden.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -155,8 +156,32 @@ static int examine(const struct host *host, const struct paper *paper, json_t *l
 	return 0;
 }
 
-static void print_end(const struct tally *tally)
+/* The names that --require takes. */
+static void print_layers(const struct paper *paper)
 {
+	char text[512];
+	size_t len = 0;
+
+	for (unsigned layer = 0; layer < LAYERS_ && len < sizeof(text); layer++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", layer ? " " : "",
+					layer_name(layer));
+	printf("\n%s\n  %-*s", "Layers of the jail", INDENT - 2, "for `cay run --require`");
+	print_wrapped(paper, text);
+}
+
+static json_t *list_layers(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned layer = 0; layer < LAYERS_; layer++)
+		if (json_array_append_new(list, json_string(layer_name(layer))) < 0)
+			break;
+	return list;
+}
+
+static void print_end(const struct paper *paper, const struct tally *tally)
+{
+	print_layers(paper);
 	if (!tally->can_run)
 		printf("\n`cay run` cannot work here: %s missing.\n", tally->essential);
 	else if (tally->degraded)
@@ -174,13 +199,13 @@ static int report(const struct host *host, bool json)
 	int r = json && !list ? -1 : examine(host, &paper, list, &tally);
 
 	if (r == 0 && json) {
-		json_t *document =
-			json_pack("{s:O, s:b}", "checks", list, "can_run", tally.can_run);
+		json_t *document = json_pack("{s:O, s:o, s:b}", "checks", list, "layers",
+					     list_layers(), "can_run", tally.can_run);
 		r = document ? json_dumpf(document, stdout, JSON_INDENT(2)) : -1;
 		putchar('\n');
 		json_decref(document);
 	} else if (r == 0) {
-		print_end(&tally);
+		print_end(&paper, &tally);
 	}
 	json_decref(list);
 	if (r < 0) {

@@ -103,7 +103,7 @@ struct kernel_version {
  * version at all. */
 int kernel_version_parse(const char *release, const char *version, const char *signature,
 			 struct kernel_version *ret_version);
-/* The name of a hole that code in a jail can reach in this kernel, or NULL. */
+/* The name of a hole in this kernel that needs no privilege, or NULL. */
 const char *kernel_known_hole(const struct kernel_version *version);
 
 /* The size of the largest range that a subuid or subgid file gives to this user. */

@@ -69,7 +69,8 @@ int kernel_version_parse(const char *release, const char *version, const char *s
 	return 0;
 }
 
-/* Holes that need no capability, no namespace and no system call that the jail's filter denies. */
+/* Holes that a program without privileges can use.  The filter may deny the way into one or the
+ * other, but a kernel with such a hole is not kept. */
 static const struct {
 	const char *name;
 	struct kernel_version from, fixed; /* series: hurt from here, whole from there */
@@ -146,7 +147,7 @@ static void check_kernel(const struct host *host, struct finding *f)
 	} else if (hole) {
 		char means[256];
 		(void)snprintf(means, sizeof(means),
-			       "code in a jail could reach %s: the jail is no wall on this kernel",
+			       "it has the hole %s: do not rely on a jail before it is mended",
 			       hole);
 		finding_set(f, DOCTOR_DEGRADED, means, UPGRADE);
 	} else {
