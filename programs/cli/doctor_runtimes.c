@@ -8,7 +8,7 @@
 #include "state.h"
 
 #include <limits.h>
-#include <string.h>
+#include <unistd.h>
 
 static void check_warden(const struct host *host, struct finding *f)
 {
@@ -23,7 +23,11 @@ static void check_warden(const struct host *host, struct finding *f)
 		return;
 	}
 	finding_found(f, "%s", path);
-	finding_set(f, DOCTOR_OK, "builds the jails", NULL);
+	if (access(path, X_OK) < 0)
+		finding_set(f, DOCTOR_MISSING, "CAY_WARDEN names a program that cannot be executed",
+			    "unset CAY_WARDEN");
+	else
+		finding_set(f, DOCTOR_OK, "builds the jails", NULL);
 }
 
 static void judge(const struct host *host, struct finding *f, const char *lang, const char *mend)

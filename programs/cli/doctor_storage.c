@@ -62,10 +62,11 @@ static void check_state_dir(const struct host *host, struct finding *f)
 		      exists ? "" : ", will be made");
 
 	static const char own[] = "CAY_STATE=$HOME/cay-state cay run ...";
-	if (faccessat(host->root, dir, W_OK | X_OK, AT_EACCESS) < 0)
+	bool is_dir = fstatat(host->root, dir, &st, 0) == 0 && S_ISDIR(st.st_mode);
+	if (!is_dir || faccessat(host->root, dir, W_OK | X_OK, AT_EACCESS) < 0)
 		finding_set(f, DOCTOR_MISSING, "it cannot be written to, so nothing can be run",
 			    own);
-	else if (exists && fstatat(host->root, dir, &st, 0) == 0 && st.st_uid != host->uid)
+	else if (exists && st.st_uid != host->uid)
 		finding_set(f, DOCTOR_MISSING, "it belongs to somebody else, so cay refuses it",
 			    own);
 	else if (space < SPACE_WANTED)
