@@ -1,10 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
+"""What the tests share: `cay run` as a call, and a look at the machine before and after each."""
+import dataclasses
+import json
 import os
+import subprocess
+import sys
+import time
 
 import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", ".."))
+import leakcheck  # noqa: E402
+
+CAY = os.environ["CAY"]
+# How much slower than a machine of its own the guest is: without KVM, several times.
+SLOW = float(os.environ.get("CAY_TEST_SLOW", "1"))
+
+
+@dataclasses.dataclass
+class Ran:
+    code: int
+    document: dict
+    stderr: str
+    seconds: float
+
+    @property
+    def cause(self):
+        return self.document["cause"]["name"]
+
+    @property
+    def flags(self):
+        return {flag["name"]: flag for flag in self.document["flags"]}
+
+    @property
+    def usage(self):
+        return self.document["usage"]
+
+    @property
+    def enforced_by(self):
+        return self.document["enforced_by"]
 
 
 @pytest.fixture(scope="session")
 def role():
     """root or user: as whom the suite runs this time."""
-    return os.environ["CAY_VM_ROLE"]
+    return os.environ["CAY_TEST_ROLE"]
+
+
+@pytest.fixture(scope="session")
+def slow():
+    return SLOW
+
+
+@pytest.fixture(scope="session")
+def state():
+    return os.environ["CAY_STATE"]
+
+
+@pytest.fixture
+def cay():
+    """Runs a command of cay's and gives the finished process, whatever its exit code."""
+    def call(*arguments, **more):
+        return subprocess.run([CAY, *arguments], capture_output=True, text=True,
+                              timeout=45 * SLOW, stdin=subprocess.DEVNULL, **more)
+    return call
+
+
+@pytest.fixture
+def run(cay):
+    """cay run --json ARGUMENTS; the document is checked to be one and to be whole."""
+    def call(*arguments, **more):
+        begin = time.monotonic()
+        done = cay("run", "--json", *arguments, **more)
+        seconds = time.monotonic() - begin
+        try:
+            document = json.loads(done.stdout)
+        except ValueError:
+            pytest.fail(f"no JSON (exit code {done.returncode}): {done.stdout!r} {done.stderr!r}")
+        return Ran(done.returncode, document, done.stderr, seconds)
+    return call
+
+
+def what_is_left(before, seconds):
+    """Waits until nothing is left behind, or until the time is over; the rest as lines."""
+    end = time.monotonic() + seconds
+    while True:
+        lines = leakcheck.differences(before, leakcheck.snapshot([os.environ["CAY_STATE"]]))
+        if not lines or time.monotonic() > end:
+            return lines
+        time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """One second after a test the machine is as before it."""
+    before = leakcheck.snapshot([os.environ["CAY_STATE"]])
+    yield before
+    lines = what_is_left(before, 1.0 * SLOW)
+    assert not lines, "\n".join(lines)
