@@ -90,7 +90,8 @@ static int read_last_line(struct chain *chain, const char *line, size_t len, str
 	struct err why;
 
 	if (envelope_parse(line, len, &envelope, &why) < 0 ||
-	    payload_parse(envelope.payload, envelope.payload_len, &place, NULL, &why) < 0 ||
+	    (!payload_peek(envelope.payload, envelope.payload_len, &place) &&
+	     payload_parse(envelope.payload, envelope.payload_len, &place, NULL, &why) < 0) ||
 	    place.seq >= INT64_MAX)
 		return damaged(err);
 	chain->last_seq = place.seq;

@@ -6,25 +6,39 @@
 #include "receipt/statement.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define SUBJECT_NAME_MAX 1024
 
+/* How a statement of ours begins, up to its place. */
+#define OPENING                                                                                    \
+	"{\"_type\":\"" STATEMENT_TYPE "\",\"predicateType\":\"" RECEIPT_PREDICATE_TYPE            \
+	"\",\"predicate\":{\"id\":\""
+
 /* What the library says itself; the caller's facts must not contradict it. */
 static const char *const own_fields[] = { "id", "seq", "prev", "time", "boot_us" };
 
+/* By hand, because gmtime() reads the time zone from disk first.  The calendar is counted in years
+ * that begin in March, so that the leap day is the last. */
 static json_t *time_now(void)
 {
-	struct timespec ts;
-	struct tm tm;
+	int64_t ms = clock_ns(CLOCK_REALTIME) / 1000000;
+	int64_t second = ms / 1000 % 86400, day = ms / 86400000 + 719468;
+	int64_t era = day / 146097, of_era = day % 146097;
+	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+	int64_t month = (5 * of_year + 2) / 153;
 	char text[40];
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	gmtime_r(&ts.tv_sec, &tm);
-	size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%03ldZ", ts.tv_nsec / 1000000);
+	day = of_year - (153 * month + 2) / 5 + 1;
+	month += month < 10 ? 3 : -9;
+	year += era * 400 + (month <= 2);
+	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)year, (int)month,
+		 (int)day, (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60),
+		 (int)(ms % 1000));
 	return json_string(text);
 }
 
@@ -145,4 +159,25 @@ int payload_parse(const void *bytes, size_t len, struct payload_place *ret_place
 		*ret_statement = json_incref(statement);
 	json_decref(statement);
 	return r;
+}
+
+bool payload_peek(const void *bytes, size_t len, struct payload_place *ret_place)
+{
+	char head[sizeof(OPENING) + 192];
+	struct payload_place place;
+	int end = 0;
+
+	size_t n = len < sizeof(head) - 1 ? len : sizeof(head) - 1;
+	memcpy(head, bytes, n);
+	head[n] = '\0';
+	if (strncmp(head, OPENING, strlen(OPENING)) != 0)
+		return false;
+	if (sscanf(head + strlen(OPENING),
+		   "%27[a-z2-7]\",\"seq\":%18" SCNu64 ",\"prev\":\"%64[0-9a-f]\"%n", place.id,
+		   &place.seq, place.prev, &end) != 3 ||
+	    end == 0 || !id_is_valid(place.id, ID_RECEIPT) || place.seq == 0 ||
+	    !digest_is_hex(place.prev))
+		return false;
+	*ret_place = place;
+	return true;
 }

@@ -8,6 +8,7 @@
 #include "receipt/receipt.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,3 +30,7 @@ int payload_build(const struct payload_place *place, const json_t *predicate,
 /* Checks the form and finds the place.  ret_statement, when not NULL, becomes the caller's. */
 int payload_parse(const void *bytes, size_t len, struct payload_place *ret_place,
 		  json_t **ret_statement, struct err *err);
+
+/* The place alone, for a payload of our own; cheap.  False: not in the form in which we write it,
+ * ask payload_parse(). */
+bool payload_peek(const void *bytes, size_t len, struct payload_place *ret_place);

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 struct receipts {
@@ -35,12 +36,22 @@ static int open_dir(const char *state_dir, struct err *err)
 	return dir < 0 ? err_errno(err, errno, "open '%s/receipts'", state_dir) : dir;
 }
 
+/* jansson would open /dev/urandom when the first object is made. */
+static void start_json(void)
+{
+	size_t seed = 0;
+
+	(void)!getrandom(&seed, sizeof(seed), 0); /* with 0 it does so itself */
+	json_object_seed(seed);
+}
+
 int receipts_open(const char *state_dir, struct receipts **ret_receipts, struct err *err)
 {
 	struct receipts *receipts = calloc(1, sizeof(*receipts));
 
 	if (!receipts)
 		return err_errno(err, ENOMEM, "open the receipts");
+	start_json();
 	int r = receipts->dir = open_dir(state_dir, err);
 	if (r >= 0)
 		r = key_open(state_dir, &receipts->key, err);

@@ -135,6 +135,49 @@ TEST(payload_parse_refuses_what_is_no_receipt)
 	}
 }
 
+TEST(payload_peek_agrees_with_parse_or_says_nothing)
+{
+	struct receipt receipt;
+	struct payload_place peeked, parsed;
+	static struct envelope envelope;
+	struct err err = { 0 };
+
+	fixture_state();
+	struct receipts *receipts = fixture_open();
+	CHECK_INT(fixture_append(receipts, 10, &receipt, &err), 0);
+	CHECK_INT(envelope_parse(receipt.envelope, strlen(receipt.envelope), &envelope, &err), 0);
+	CHECK(payload_peek(envelope.payload, envelope.payload_len, &peeked));
+	CHECK_INT(payload_parse(envelope.payload, envelope.payload_len, &parsed, NULL, &err), 0);
+	CHECK_STR(peeked.id, parsed.id);
+	CHECK_STR(peeked.prev, parsed.prev);
+	CHECK_INT((long long)peeked.seq, (long long)parsed.seq);
+	for (size_t len = 0; len < 200; len += 9)
+		CHECK(!payload_peek(envelope.payload, len, &peeked));
+	receipt_finish(&receipt);
+	receipts_close(receipts);
+}
+
+TEST(envelope_may_be_written_by_another_json_library)
+{
+	struct receipt receipt;
+	static struct envelope own, other;
+	struct err err = { 0 };
+
+	fixture_state();
+	struct receipts *receipts = fixture_open();
+	CHECK_INT(fixture_append(receipts, 10, &receipt, &err), 0);
+	CHECK_INT(envelope_parse(receipt.envelope, strlen(receipt.envelope), &own, &err), 0);
+	json_t *root = json_loads(receipt.envelope, 0, NULL);
+	auto_free char *text = json_dumps(root, JSON_SORT_KEYS);
+	CHECK(strcmp(text, receipt.envelope) != 0);
+	CHECK_INT(envelope_parse(text, strlen(text), &other, &err), 0);
+	CHECK_STR(own.sha256, other.sha256);
+	CHECK(memcmp(own.signature, other.signature, sizeof(own.signature)) == 0);
+	json_decref(root);
+	receipt_finish(&receipt);
+	receipts_close(receipts);
+}
+
 TEST(base64_is_that_of_the_standard)
 {
 	static const char *const pairs[][2] = {
