@@ -96,10 +96,11 @@ int payload_build(const struct payload_place *place, const json_t *predicate,
 	int r = check_facts(predicate, subjects, n_subjects, err);
 	if (r < 0)
 		return r;
+	/* The place comes first, where payload_peek() finds it. */
 	json_t *statement =
-		json_pack("{s:s, s:o, s:s, s:o}", "_type", STATEMENT_TYPE, "subject",
-			  build_subjects(subjects, n_subjects), "predicateType",
-			  RECEIPT_PREDICATE_TYPE, "predicate", build_predicate(place, predicate));
+		json_pack("{s:s, s:s, s:o, s:o}", "_type", STATEMENT_TYPE, "predicateType",
+			  RECEIPT_PREDICATE_TYPE, "predicate", build_predicate(place, predicate),
+			  "subject", build_subjects(subjects, n_subjects));
 	if (!statement)
 		return err_errno(err, ENOMEM, "write a receipt");
 	size_t len = json_dumpb(statement, ret_bytes, size, JSON_COMPACT | JSON_ENSURE_ASCII);
