@@ -20,21 +20,22 @@ struct err;
 
 #define RUNTIME_NAME_SIZE 32    /* python@3.12 */
 #define RUNTIME_VERSION_SIZE 32 /* 3.12.1 */
+#define RUNTIME_PATH_SIZE 512   /* of an interpreter; one with a longer path is not found */
 #define RUNTIME_ARGS_MAX 24
 #define RUNTIME_ENV_MAX 16
 #define RUNTIME_TEXT_SIZE 8192
-#define RUNTIME_WHY_SIZE 256
+#define RUNTIME_WHY_SIZE 384
 #define RUNTIME_ROOT "/opt/cay" /* where prefixes appear in the sandbox */
 
 /* One candidate that was found, good or not. */
 struct runtime {
-	char lang[RUNTIME_NAME_SIZE]; /* python */
-	char name[RUNTIME_NAME_SIZE]; /* python@3.12; bash; empty when it could not be asked */
+	char lang[RUNTIME_NAME_SIZE];       /* python */
+	char name[RUNTIME_NAME_SIZE];       /* python@3.12, bash; empty: it could not be asked */
 	char version[RUNTIME_VERSION_SIZE]; /* 3.12.1, or empty */
-	char exe[PATH_MAX];                 /* on the host, no symlink in it */
-	char prefix[PATH_MAX];              /* on the host: /usr, /usr/local or a directory */
-	char site[128];                     /* python: where libraries go, relative to `target` */
-	bool shared;                        /* its own library is a shared object in prefix/lib */
+	char exe[RUNTIME_PATH_SIZE];        /* on the host, no symlink in it */
+	char prefix[RUNTIME_PATH_SIZE];     /* on the host: /usr, /usr/local or a directory */
+	char site[128];                     /* python: where libraries go, below plan.target */
+	bool shared;                        /* it needs a shared object in prefix/lib */
 	bool usable;
 	bool is_default;               /* what its language's plain name means here */
 	char why[RUNTIME_WHY_SIZE];    /* not usable: one sentence */
@@ -47,28 +48,31 @@ struct runtime_want {
 	const char *file; /* its file name, or NULL for code without one (-c) */
 	const char *head; /* its first bytes: shebang, or the code itself; may be NULL */
 	size_t head_len;
-	unsigned
-		cpus; /* whole cores it may use, at least 1; told to libraries that start threads */
-	bool image;   /* --image: interpreters of that image, by their plain names; no prefix */
+	unsigned cpus; /* whole cores, at least 1: told to libraries that start threads */
+	bool image;    /* --image: interpreters of that image, by their plain names; no prefix */
 	bool no_layer; /* leave the libraries out */
 };
 
-/* All that is needed to run it.  The pointers lead into `text`: do not copy the struct. */
+/* All that is needed to run it.  The pointers lead into `text`: do not copy the struct.
+ *
+ * With a prefix: a BIND_TREE of prefix at target, `over` it the layer.  Without one the
+ * interpreter is in /usr already; a layer then goes over /usr. */
 struct runtime_plan {
 	char name[RUNTIME_NAME_SIZE];       /* python@3.12: for receipts and people */
 	char version[RUNTIME_VERSION_SIZE]; /* 3.12.1; empty with image */
-	char exe[PATH_MAX];                 /* on the host; empty with image */
-	char prefix[PATH_MAX];       /* a BIND_TREE's source; empty: nothing to bind but layer */
-	char target[PATH_MAX];       /* where prefix appears: /opt/cay/python@3.12, or /usr */
-	char layer[PATH_MAX];        /* laid over target; empty: none */
-	char layer_digest[65];       /* its name, hex; empty: none */
-	char bin[PATH_MAX];          /* goes first in PATH inside; empty: PATH as it is */
-	char note[RUNTIME_WHY_SIZE]; /* a sentence for the person, or empty */
-	char file_name[RUNTIME_NAME_SIZE]; /* for code without a name: code.py */
-	const char *
-		compile[RUNTIME_ARGS_MAX + 1]; /* first, when compile[0]; "{file}" is the program */
-	const char *run[RUNTIME_ARGS_MAX + 1]; /* then; the program's own arguments follow */
-	const char *env[RUNTIME_ENV_MAX + 1];  /* NAME=value, below what the user asks for */
+	char exe[RUNTIME_PATH_SIZE];        /* on the host; empty with image */
+	char prefix[RUNTIME_PATH_SIZE];     /* on the host, or empty */
+	char target[64];                    /* /opt/cay/python@3.12, or /usr; empty with image */
+	char layer[PATH_MAX];               /* on the host, or empty */
+	char layer_digest[65];              /* its name, hex, or empty */
+	char bin[RUNTIME_PATH_SIZE];        /* goes first in PATH inside; empty: PATH as it is */
+	char note[RUNTIME_WHY_SIZE];        /* a sentence for the person, or empty */
+	char file_name[RUNTIME_NAME_SIZE];  /* for code without a name: code.py */
+	/* Commands, "{file}" for the program; compile[0] is NULL where nothing is compiled.  The
+	 * program's own arguments go after run. */
+	const char *compile[RUNTIME_ARGS_MAX + 1];
+	const char *run[RUNTIME_ARGS_MAX + 1];
+	const char *env[RUNTIME_ENV_MAX + 1]; /* NAME=value; what the user asks for wins */
 	char text[RUNTIME_TEXT_SIZE];
 };
 
