@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runs.h - a directory per sandbox that says what must be given back if its warden dies.
+ *
+ * STATE/runs/ID holds `lock`, which the warden and its launcher keep locked as long as one of
+ * them lives, and `record`.  Whoever can take the lock finds a dead run, and undoes exactly what
+ * the record names, each thing checked by its inode. */
+#pragma once
+
+#include "cgroup.h"
+#include "ids.h"
+
+#include "base/id.h"
+
+struct err;
+
+struct run {
+	char id[ID_SIZE];
+	char path[1024];
+	int runs_fd, dir_fd, lock_fd;
+};
+
+int run_create(struct run *run, const char *state_dir, const char *id, struct err *err);
+
+/* Written before the things it names are used. */
+int run_record(const struct run *run, const struct ids *ids, const struct cgroup *cgroup,
+	       struct err *err);
+
+/* Removes the directory.  Files of other uids must be gone already. */
+void run_destroy(struct run *run);
+
+/* Undoes what dead wardens of this state directory left. */
+void runs_sweep(const char *state_dir);

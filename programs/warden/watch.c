@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch.h"
+
+#include "base/auto.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define TREE_MAX 8192
+
+struct process {
+	pid_t pid, parent;
+	uint64_t cpu_ticks;
+	bool inside;
+};
+
+/* "pid (name) state ppid ... utime stime cutime cstime": the name may hold anything. */
+static bool read_stat(int proc_fd, pid_t pid, struct process *ret_process)
+{
+	char path[32], text[1024];
+	uint64_t ticks[4];
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	if (fd_read_text_at(proc_fd, path, text, sizeof(text)) <= 0)
+		return false;
+	const char *end = strrchr(text, ')');
+	if (!end ||
+	    sscanf(end,
+		   ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64,
+		   &ret_process->parent, &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 5)
+		return false;
+	ret_process->pid = pid;
+	ret_process->cpu_ticks = ticks[0] + ticks[1] + ticks[2] + ticks[3];
+	return true;
+}
+
+static size_t list_tree(int proc_fd, pid_t agent, struct process *list)
+{
+	int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	size_t n = 0;
+
+	if (!dir)
+		return 0;
+	for (struct dirent *entry; n < TREE_MAX && (entry = readdir(dir)) != NULL;) {
+		pid_t pid = atoi(entry->d_name);
+		if (pid > 1 && read_stat(proc_fd, pid, &list[n])) {
+			list[n].inside = pid == agent;
+			n++;
+		}
+	}
+	/* A child can have a smaller number than its parent: go round until nothing changes. */
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; !list[i].inside && k < n; k++)
+				if (list[k].inside && list[i].parent == list[k].pid)
+					list[i].inside = changed = true;
+	}
+	return n;
+}
+
+static uint64_t memory_of(int proc_fd, pid_t pid)
+{
+	char path[32], text[8192];
+	uint64_t anon = 0, shmem = 0;
+
+	snprintf(path, sizeof(path), "%d/status", pid);
+	if (fd_read_text_at(proc_fd, path, text, sizeof(text)) <= 0)
+		return 0;
+	const char *at = strstr(text, "\nRssAnon:");
+	if (at)
+		(void)sscanf(at, "\nRssAnon: %" SCNu64, &anon);
+	at = strstr(text, "\nRssShmem:");
+	if (at)
+		(void)sscanf(at, "\nRssShmem: %" SCNu64, &shmem);
+	return (anon + shmem) * 1024;
+}
+
+static void add_io(int proc_fd, pid_t pid, struct tree_usage *usage)
+{
+	char path[32], text[512];
+	uint64_t value;
+
+	snprintf(path, sizeof(path), "%d/io", pid);
+	if (fd_read_text_at(proc_fd, path, text, sizeof(text)) <= 0)
+		return;
+	const char *at = strstr(text, "\nread_bytes:");
+	if (at && sscanf(at, "\nread_bytes: %" SCNu64, &value) == 1)
+		usage->io_read_bytes += value;
+	at = strstr(text, "\nwrite_bytes:");
+	if (at && sscanf(at, "\nwrite_bytes: %" SCNu64, &value) == 1)
+		usage->io_write_bytes += value;
+}
+
+void watch_tree(int proc_fd, pid_t agent, struct tree_usage *usage)
+{
+	static struct process list[TREE_MAX];
+	size_t n = list_tree(proc_fd, agent, list);
+	uint64_t ticks = 0;
+
+	usage->memory_bytes = usage->pids = 0;
+	usage->io_read_bytes = usage->io_write_bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!list[i].inside)
+			continue;
+		ticks += list[i].cpu_ticks;
+		if (list[i].pid == agent)
+			continue;
+		usage->memory_bytes += memory_of(proc_fd, list[i].pid);
+		add_io(proc_fd, list[i].pid, usage);
+		usage->pids++;
+	}
+	uint64_t cpu_us = ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	if (cpu_us > usage->cpu_us)
+		usage->cpu_us = cpu_us;
+	if (usage->memory_bytes > usage->peak_memory_bytes)
+		usage->peak_memory_bytes = usage->memory_bytes;
+	if (usage->pids > usage->peak_pids)
+		usage->peak_pids = usage->pids;
+}
+
+void watch_stop_writes(int proc_fd, pid_t agent)
+{
+	static struct process list[TREE_MAX];
+	size_t n = list_tree(proc_fd, agent, list);
+	struct rlimit none = { 0, 0 };
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].inside && list[i].pid != agent)
+			(void)prlimit(list[i].pid, RLIMIT_FSIZE, &none, NULL);
+}
+
+void watch_kill_code(int proc_fd, pid_t agent)
+{
+	static struct process list[TREE_MAX];
+
+	/* A fork between the look and the kill escapes the first round. */
+	for (int round = 0; round < 8; round++) {
+		size_t n = list_tree(proc_fd, agent, list), hit = 0;
+		for (size_t i = 0; i < n; i++)
+			if (list[i].inside && list[i].pid != agent &&
+			    kill(list[i].pid, SIGKILL) == 0)
+				hit++;
+		if (hit == 0)
+			return;
+	}
+}
+
+#define DISK_DEPTH 64
+#define DISK_NAMES 2000000
+
+static void count_dir(int dir_fd, unsigned depth, uint64_t *bytes, uint64_t *names)
+{
+	auto_closedir DIR *dir = fdopendir(dir_fd);
+	struct stat st;
+
+	if (!dir) {
+		close(dir_fd);
+		return;
+	}
+	for (struct dirent *entry; *names < DISK_NAMES && (entry = readdir(dir)) != NULL;) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		*bytes += (uint64_t)st.st_blocks * 512;
+		(*names)++;
+		if (!S_ISDIR(st.st_mode) || depth == DISK_DEPTH)
+			continue;
+		int child = path_open_beneath(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, 0);
+		if (child >= 0)
+			count_dir(child, depth + 1, bytes, names);
+	}
+}
+
+void watch_disk(int dir_fd, struct tree_usage *usage)
+{
+	uint64_t bytes = 0, names = 0;
+	int fd = path_open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return;
+	count_dir(fd, 0, &bytes, &names);
+	usage->disk_bytes = bytes;
+	usage->disk_files = names;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * workspace.h - the sandbox's own writable directory, and its quota.
+ *
+ * As root it is a file system of the right size in a sparse file, behind a loop device that goes
+ * by itself with the last mount.  Where that cannot be had it is a directory that is watched. */
+#pragma once
+
+#include "wire/limits.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct err;
+struct run;
+
+struct workspace {
+	uint32_t by;      /* enum enforcer */
+	int mount_fd;     /* root: a detached mount; -1 otherwise */
+	char path[1024];  /* a watched directory */
+	uint64_t start_bytes, start_files; /* what the empty file system itself takes */
+	dev_t device;     /* the disk that carries it */
+};
+
+/* uid and gid: host ids of the sandbox's user, when root makes it. */
+int workspace_create(struct workspace *workspace, const struct run *run, const char *state_dir,
+		     const struct limits *limits, uid_t uid, gid_t gid, struct err *err);
+
+/* Shows a directory of the user's, whose owner becomes the sandbox's user; as root. */
+int workspace_show(const char *path, bool read_only, uid_t uid, gid_t gid, struct err *err);
+
+/* What it holds now, and whether it is full. */
+void workspace_usage(const struct workspace *workspace, struct usage *usage);
+
+void workspace_destroy(struct workspace *workspace);
