@@ -8,7 +8,6 @@
 #include "loop.h"
 
 #include "base/auto.h"
-#include "base/clock.h"
 #include "base/fd.h"
 
 #include <errno.h>
@@ -18,6 +17,9 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Unit tests build it as agent_main(), which wants a declaration. */
+int main(int argc, char **argv);
 
 static struct sandbox sandbox;
 
