@@ -210,7 +210,7 @@ int settings_read_at(int dirfd, const char *path, const struct setting *table, v
 		     struct err *err)
 {
 	char text[SETTINGS_FILE_MAX + 1];
-	size_t len;
+	size_t len = 0;
 
 	int r = read_regular(dirfd, path, text, sizeof(text), &len);
 	if (r < 0)
