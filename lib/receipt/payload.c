@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
-#define SUBJECT_NAME_MAX 1024
+#define SUBJECT_NAME_MAX 300
 
 /* How a statement of ours begins, up to its place. */
 #define OPENING                                                                                    \

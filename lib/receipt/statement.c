@@ -73,11 +73,27 @@ static size_t escape(const uint8_t *at, size_t left, char ret_text[static 16])
 	return len;
 }
 
+/* How long the text is in JSON that is ASCII. */
+static size_t json_cost(const char *text)
+{
+	size_t cost = 0;
+
+	for (const uint8_t *c = (const uint8_t *)text; *c; c++) {
+		if (*c == '\\' || *c == '"')
+			cost += 2;
+		else if (*c < 0x80)
+			cost += 1;
+		else if (*c >= 0xc0) /* the first byte of a character; the others are free */
+			cost += *c >= 0xf0 ? 12 : 6;
+	}
+	return cost;
+}
+
 json_t *statement_text(const void *bytes, size_t len, size_t max_bytes)
 {
 	const uint8_t *at = bytes;
 	size_t size = len > max_bytes / 10 ? max_bytes : len * 10; /* 1 byte is 10 at most */
-	size_t used = 0, done = 0;
+	size_t used = 0, done = 0, cost = 0;
 
 	auto_free char *text = malloc(size + CUT_SIZE);
 	if (!text)
@@ -85,11 +101,10 @@ json_t *statement_text(const void *bytes, size_t len, size_t max_bytes)
 	while (done < len) {
 		char one[16];
 		size_t n = escape(at + done, len - done, one);
-		size_t written = strlen(one);
-		if (used + written > size)
+		cost += json_cost(one);
+		if (cost > max_bytes)
 			break;
-		memcpy(text + used, one, written);
-		used += written;
+		used = (size_t)(stpcpy(text + used, one) - text);
 		done += n;
 	}
 	if (done < len)

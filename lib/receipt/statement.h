@@ -11,8 +11,8 @@
 
 /* A JSON string of the bytes.  Control characters, bytes that are not UTF-8, and characters that
  * turn or break a line of text (U+2028, U+202E, ...) become \xNN or \u{NNNN}, and a backslash is
- * doubled.  At most max_bytes of output; what is cut off is told by a final "…(+N bytes)".
- * NULL: no memory. */
+ * doubled.  It takes at most max_bytes in the receipt, where all that is not ASCII is \uNNNN; what
+ * is cut off is told by a final "…(+N bytes)".  NULL: no memory. */
 json_t *statement_text(const void *bytes, size_t len, size_t max_bytes);
 
 /* Shortens the array `key` of an object to the first entries that fit in max_bytes of JSON.  What

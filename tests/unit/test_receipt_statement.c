@@ -47,6 +47,32 @@ TEST(statement_text_says_how_much_was_cut)
 	check_text("aaaaaaaa\n\n", 10, 10, "aaaaaaaa\xe2\x80\xa6(+2 bytes)");
 }
 
+TEST(statement_text_is_never_longer_in_the_receipt_than_allowed)
+{
+	static const char *const hostile[] = { "\n",
+					       "\\",
+					       "\"",
+					       "\xff",
+					       "\xc3\xa9",
+					       "\xe2\x80\xa8",
+					       "\xe4\xb8\xad",
+					       "\xf0\x9f\x90\x9a",
+					       "\xf3\xa0\x80\x81" };
+	char bytes[4000];
+
+	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
+		size_t n = strlen(hostile[i]), len = sizeof(bytes) / n * n;
+		for (size_t at = 0; at < len; at++)
+			bytes[at] = hostile[i][at % n];
+		json_t *text = statement_text(bytes, len, 1000);
+		size_t size = json_dumpb(text, NULL, 0, JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+		/* Two quotes, and what is said about the rest. */
+		if (size > 1000 + 2 + 24 || size < 980)
+			END(EXIT_FAILURE, "%zu: %zu bytes", i, size);
+		json_decref(text);
+	}
+}
+
 TEST(statement_list_that_fits_is_left_alone)
 {
 	json_t *object = json_pack("{s:[s,s]}", "files", "a", "b");
