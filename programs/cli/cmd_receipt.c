@@ -26,9 +26,7 @@
 
 int receipt_fail(const struct err *err, bool json)
 {
-	int code = err->errnum == ENOENT ? EXIT_CANNOT_TELL : EXIT_CAY_FAILED;
-
-	return say_failure(err, NULL, json, code);
+	return say_failure(err, NULL, json, EXIT_CANNOT_TELL);
 }
 
 int receipt_open_chain(struct err *err)

@@ -36,5 +36,5 @@ int receipt_load_keys(const struct text_list *named, struct receipt_keys *ret_ke
 /* Pretty and in ASCII. */
 void receipt_print_json(const json_t *value);
 
-/* Says the error and gives the exit code that fits it. */
+/* Says why something cannot be read and gives the exit code for it. */
 int receipt_fail(const struct err *err, bool json);

@@ -50,16 +50,25 @@ static int entry_read(struct entry *ret_entry, const char *line, size_t len, str
 	return e->text ? 0 : err_errno(err, ENOMEM, "read a receipt");
 }
 
-/* A short text of the predicate: of `key`, or of its `name` when it is an object. */
-static json_t *fact(const json_t *statement, const char *key, size_t max_bytes)
+static json_t *short_text(const json_t *value, size_t max_bytes)
 {
-	const json_t *value = json_object_get(json_object_get(statement, "predicate"), key);
-
-	if (json_is_object(value))
-		value = json_object_get(value, "name");
 	if (!json_is_string(value))
 		return json_string("-");
 	return statement_text(json_string_value(value), json_string_length(value), max_bytes);
+}
+
+/* NAME@VERSION */
+static json_t *runtime(const json_t *predicate)
+{
+	const json_t *value = json_object_get(predicate, "runtime");
+	const json_t *name = json_object_get(value, "name");
+	const char *version = json_string_value(json_object_get(value, "version"));
+	char both[80];
+
+	if (!json_is_string(name) || !version)
+		return short_text(name, 40);
+	int n = snprintf(both, sizeof(both), "%.39s@%.39s", json_string_value(name), version);
+	return statement_text(both, (size_t)n, 60);
 }
 
 static json_t *summary(const struct entry *e)
@@ -68,11 +77,11 @@ static json_t *summary(const struct entry *e)
 	const json_t *exit_code = json_object_get(predicate, "exit_code");
 
 	return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "seq", (json_int_t)e->place.seq, "id",
-			 e->place.id, "time", fact(e->statement, "time", 32), "cause",
-			 fact(e->statement, "cause", 20), "exit_code",
+			 e->place.id, "time", short_text(json_object_get(predicate, "time"), 32),
+			 "cause", short_text(json_object_get(predicate, "cause"), 20), "exit_code",
 			 json_is_integer(exit_code) ? json_incref((json_t *)exit_code)
 						    : json_null(),
-			 "runtime", fact(e->statement, "runtime", 40));
+			 "runtime", runtime(predicate));
 }
 
 static const char *text_in(const json_t *object, const char *key)
