@@ -243,14 +243,13 @@ static void check_cgroup_version(const struct host *host, struct finding *f)
 		finding_found(f, "%s", v1 ? "version 1" : view.has_v2 ? "version 2" : "none");
 
 	if (!v1 && !view.has_v2)
-		finding_set(f, DOCTOR_DEGRADED,
-			    "limits are held by rlimits and a watcher, which sees only what has "
-			    "already happened",
-			    "sudo mount -t cgroup2 none /sys/fs/cgroup");
+		finding_set(
+			f, DOCTOR_DEGRADED,
+			"memory is held by a watcher, which sees only what has already happened",
+			"sudo mount -t cgroup2 none /sys/fs/cgroup");
 	else if (v1 && host->uid != 0)
 		finding_set(f, DOCTOR_DEGRADED,
-			    "version 1 cannot be given to a user; limits are held by rlimits and a "
-			    "watcher",
+			    "version 1 cannot be given to a user; memory is held by a watcher",
 			    TO_V2);
 	else
 		finding_set(f, DOCTOR_OK, "limits can be held by the kernel", NULL);
@@ -315,8 +314,8 @@ static const char *find_forbidden(const struct host *host, const struct cgroup_v
 static void check_cgroup_rights(const struct host *host, struct finding *f)
 {
 	static const char means[] =
-		"limits are held by rlimits and a watcher; receipts say so, and "
-		"`--require cgroup` is refused";
+		"memory and processes are held by a watcher and rlimits, cpu share and disk I/O by "
+		"nobody; receipts say so, and `--require cgroup` is refused";
 	struct cgroup_view view;
 
 	cgroup_view_read(host, &view);

@@ -9,13 +9,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define MOUNTINFO_MAX (1 << 20)
 #define SPACE_WANTED (256ull << 20)
 
 /* "/var/lib/cay" is "var/lib/cay" below the root; "/" is ".". */
@@ -104,65 +102,27 @@ static void check_key(const struct host *host, struct finding *f)
 	finding_set(f, DOCTOR_OK, "receipts are signed with it", NULL);
 }
 
-/* The options of the file system that carries a path: the longest mount point that is a prefix. */
-static void find_options(const char *mountinfo, const char *path, char *ret_options, size_t size)
+static void set_watched(struct finding *f, const char *mend)
 {
-	size_t best = 0;
-
-	ret_options[0] = '\0';
-	for (const char *line = mountinfo; *line;) {
-		size_t len = strcspn(line, "\n");
-		char copy[4096], point[1024], options[512];
-		(void)snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
-		const char *tail = strstr(copy, " - ");
-		if (tail && sscanf(copy, "%*u %*u %*s %*s %1023s", point) == 1 &&
-		    sscanf(tail, " - %*s %*s %511s", options) == 1) {
-			size_t n = strcmp(point, "/") == 0 ? 0 : strlen(point);
-			bool covers =
-				strncmp(path, point, n) == 0 && (path[n] == '/' || path[n] == '\0');
-			if (covers && n >= best) {
-				best = n;
-				(void)snprintf(ret_options, size, ",%s,", options);
-			}
-		}
-		line += len;
-		line += *line == '\n';
-	}
+	finding_found(f, "a watched directory");
+	finding_set(f, DOCTOR_DEGRADED,
+		    "a run can write past its disk limit for some milliseconds before it is "
+		    "stopped",
+		    mend);
 }
 
-static bool has_project_quota(const struct host *host)
-{
-	auto_free char *mountinfo = malloc(MOUNTINFO_MAX);
-	char options[600];
-
-	if (!mountinfo || host_read(host, "proc/self/mountinfo", mountinfo, MOUNTINFO_MAX) < 0)
-		return false;
-	find_options(mountinfo, host->state_dir, options, sizeof(options));
-	return strstr(options, ",prjquota,") || strstr(options, ",pquota,");
-}
-
+/* As the warden does: a file system in a file, for which it needs root, loop devices and mke2fs. */
 static void check_quota(const struct host *host, struct finding *f)
 {
 	if (host->uid != 0) {
-		finding_found(f, "a watched directory");
-		finding_set(
-			f, DOCTOR_DEGRADED,
-			"a run can write past its disk limit for some milliseconds before it is "
-			"stopped",
-			"sudo cay run ...");
-	} else if (has_project_quota(host)) {
-		finding_found(f, "project quota");
-		finding_set(f, DOCTOR_OK, "the kernel keeps each workspace to its size", NULL);
-	} else if (host_has(host, "dev/loop-control")) {
+		set_watched(f, "sudo cay run ...");
+	} else if (!host_has(host, "dev/loop-control")) {
+		set_watched(f, "sudo modprobe loop");
+	} else if (!host_has(host, "sbin/mke2fs") && !host_has(host, "usr/sbin/mke2fs")) {
+		set_watched(f, "sudo apt-get install e2fsprogs");
+	} else {
 		finding_found(f, "loop file");
 		finding_set(f, DOCTOR_OK, "each workspace is a file system of its own size", NULL);
-	} else {
-		finding_found(f, "a watched directory");
-		finding_set(
-			f, DOCTOR_DEGRADED,
-			"a run can write past its disk limit for some milliseconds before it is "
-			"stopped",
-			"sudo modprobe loop");
 	}
 }
 
