@@ -96,13 +96,24 @@ static void finish(struct run *run)
 	drop_fd(&run->signal_fd);
 }
 
-/* A result that did not arrive must not look like success. */
+static void tell_write_error(const struct run *run)
+{
+	struct err err;
+
+	if (run->write_errno == 0)
+		return;
+	err_errno(&err, run->write_errno, "write what the program printed");
+	say_error(&err);
+}
+
+/* Output or a result that did not arrive must not look like success. */
 static int exit_code(const struct run *run, bool failed)
 {
 	bool program_was_fine = run->outcome.exit_code == EXIT_DONE;
 
-	return failed || (run->results.failed && program_was_fine) ? EXIT_CAY_FAILED
-								   : run->outcome.exit_code;
+	return failed || ((run->results.failed || run->write_errno) && program_was_fine)
+		       ? EXIT_CAY_FAILED
+		       : run->outcome.exit_code;
 }
 
 static int report(struct run *run)
@@ -117,6 +128,7 @@ static int report(struct run *run)
 		say_error(&run->ending.setup);
 	else if (!json)
 		run_show_outcome(run);
+	tell_write_error(run);
 	if (unsigned_) {
 		err_while(&err, "write the receipt of this run");
 		failure = failure ? failure : &err;

@@ -164,9 +164,11 @@ int document_print(struct run *run, const struct err *failure)
 	json_object_set_new(doc, "id", json_string(run->id));
 	if (failure)
 		json_object_set_new(doc, "error",
-				    json_pack("{s:s, s:o}", "code", err_code(failure), "message",
+				    json_pack("{s:s, s:o, s:n}", "code", err_code(failure),
+					      "message",
 					      statement_text(failure->text, strlen(failure->text),
-							     NAME_MAX_BYTES)));
+							     NAME_MAX_BYTES),
+					      "hint"));
 	put_end(doc, run);
 	put_stream(doc, "stdout", &run->streams[STREAM_STDOUT]);
 	put_stream(doc, "stderr", &run->streams[STREAM_STDERR]);

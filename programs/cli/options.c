@@ -124,10 +124,11 @@ static int refuse_unknown(const struct parse *p, const char *argument, const cha
 	if (meant)
 		return err_make(err, ERR_INVALID, "unknown flag '%s'; did you mean '--%s'?", shown,
 				meant);
-	return err_make(err, ERR_INVALID,
-			"unknown flag '%s'; `%s --help` lists the flags, and what is meant for the "
-			"program goes after `--`",
-			shown, p->argv[0]);
+	return err_make(
+		err, ERR_INVALID,
+		"unknown flag '%s'; `cay %s --help` lists the flags, and what is meant for the "
+		"program goes after `--`",
+		shown, p->argv[0]);
 }
 
 static int store(struct parse *p, const struct option *o, const char *text, struct err *err)

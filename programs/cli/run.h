@@ -39,6 +39,7 @@ struct run {
 	bool agent_is_there; /* it can still be asked for files */
 
 	struct output streams[STREAMS];
+	int write_errno; /* our stdout or stderr could not be written */
 	struct results results;
 	struct ending ending;
 	struct outcome outcome;

@@ -43,8 +43,9 @@ static int read_input(struct job *job, const char *given, struct err *err)
 	/* It is called inside as the person called it, also when that was a symlink. */
 	const char *slash = strrchr(given, '/');
 	input->name = slash ? slash + 1 : given;
-	if (!path_is_name(input->name))
-		return err_make(err, ERR_INVALID, "--in '%.256s' does not end in a file name",
+	if (!path_is_name(input->name) || input->name[0] == '.')
+		return err_make(err, ERR_INVALID,
+				"--in '%.256s' does not end in a file name without a leading dot",
 				given);
 	for (size_t i = 0; i < job->n_inputs; i++)
 		if (strcmp(job->inputs[i].name, input->name) == 0)

@@ -102,7 +102,9 @@ static int add_runtime(const struct job *job, struct warden_create *create, stru
 
 	if (!plan || (!plan->prefix[0] && !plan->layer[0]))
 		return 0;
-	return warden_create_bind(create, BIND_TREE, plan->prefix, plan->target, plan->layer, err);
+	/* An interpreter of /usr is there already; its libraries are laid over what is there. */
+	const char *source = plan->prefix[0] ? plan->prefix : plan->target;
+	return warden_create_bind(create, BIND_TREE, source, plan->target, plan->layer, err);
 }
 
 int job_fill_create(const struct job *job, struct warden_create *create, struct err *err)

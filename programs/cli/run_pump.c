@@ -162,6 +162,8 @@ static void write_stream(struct pump *pump, int stream)
 	if (r >= 0)
 		return;
 	pump->closed[stream] = true;
+	if (r != -EPIPE)
+		pump->run->write_errno = -r;
 	/* `cay run ... | head`: the program would write for nobody until its time is over. */
 	if (r == -EPIPE && stream == STREAM_STDOUT && !pump->over)
 		run_cancel(pump->run, SIGPIPE);

@@ -56,8 +56,11 @@ void run_show_rest(struct run *run)
 			(void)show(STDERR_FILENO, (const uint8_t *)note, strlen(note),
 				   run->deadline_ms);
 		output_tail(output, pieces, lens);
-		if (show(fd, pieces[0], lens[0], run->deadline_ms) == 0)
-			(void)show(fd, pieces[1], lens[1], run->deadline_ms);
+		int r = show(fd, pieces[0], lens[0], run->deadline_ms);
+		if (r == 0)
+			r = show(fd, pieces[1], lens[1], run->deadline_ms);
+		if (r < 0 && r != -EPIPE)
+			run->write_errno = -r;
 	}
 }
 

@@ -140,7 +140,7 @@ static void print_json_error(const struct err *err, const char *hint)
 	char text[LINE_MAX_BYTES];
 
 	say_escape(text, sizeof(text), err->text, strlen(err->text));
-	json_t *doc = json_pack("{s:{s:s, s:s, s:s*}}", "error", "code", err_code(err), "message",
+	json_t *doc = json_pack("{s:{s:s, s:s, s:s?}}", "error", "code", err_code(err), "message",
 				text, "hint", hint);
 	if (doc) {
 		json_dumpf(doc, stdout, JSON_COMPACT);

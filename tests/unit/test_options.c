@@ -92,7 +92,7 @@ TEST(options_name_an_unknown_flag_and_suggest_the_nearest)
 	CHECK_INT(PARSE("--tiemout=3"), -EINVAL);
 	CHECK_STR(err.text, "unknown flag '--tiemout'; did you mean '--timeout'?");
 	CHECK_INT(PARSE("--frobnicate"), -EINVAL);
-	CHECK(strstr(err.text, "unknown flag '--frobnicate'; `thing --help`") != NULL);
+	CHECK(strstr(err.text, "unknown flag '--frobnicate'; `cay thing --help`") != NULL);
 	CHECK_INT(PARSE("-qx"), -EINVAL);
 	CHECK(strstr(err.text, "'-qx'") != NULL);
 }
