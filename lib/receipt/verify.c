@@ -4,9 +4,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "receipt/chain_lines.h"
 #include "receipt/envelope.h"
 #include "receipt/key.h"
-#include "receipt/lines.h"
 #include "receipt/payload.h"
 #include "receipt/pem.h"
 
@@ -26,7 +26,7 @@ struct verifier {
 	bool part;
 	struct receipt_check *check; /* borrowed */
 	struct envelope envelope;
-	struct lines lines;
+	struct chain_lines lines;
 };
 
 const char *receipt_verdict_name(enum receipt_verdict verdict)
@@ -152,7 +152,7 @@ static int check_all(struct verifier *v, struct err *err)
 	size_t len;
 	int r;
 
-	while ((r = lines_next(&v->lines, &line, &len, err)) > 0) {
+	while ((r = chain_lines_next(&v->lines, &line, &len, err)) > 0) {
 		check->line++;
 		check->seq = check->good ? check->last_seq + 1 : v->part ? 0 : 1;
 		if (check_line(v, line, len) < 0)
@@ -170,7 +170,7 @@ static int check_all(struct verifier *v, struct err *err)
 
 static int start(struct verifier *v, int fd, const struct receipt_keys *keys, struct err *err)
 {
-	lines_init(&v->lines, fd);
+	chain_lines_init(&v->lines, fd);
 	for (; v->n_keys < keys->n; v->n_keys++) {
 		int r = key_open_public(keys->raw[v->n_keys], &v->keys[v->n_keys], err);
 		if (r < 0)

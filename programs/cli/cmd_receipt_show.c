@@ -6,8 +6,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli.h"
+#include "receipt/chain_lines.h"
 #include "receipt/envelope.h"
-#include "receipt/lines.h"
 #include "receipt/payload.h"
 #include "receipt/statement.h"
 #include "say.h"
@@ -107,14 +107,14 @@ static void print_row(const json_t *row)
 /* Lists from the descriptor's offset on, into `list` or to stdout.  1: some line was bad. */
 static int list_lines(int fd, json_t *list, struct err *err)
 {
-	static struct lines lines;
+	static struct chain_lines lines;
 	static struct entry e;
 	const char *line;
 	size_t len;
 	int r, bad = 0;
 
-	lines_init(&lines, fd);
-	while ((r = lines_next(&lines, &line, &len, err)) > 0) {
+	chain_lines_init(&lines, fd);
+	while ((r = chain_lines_next(&lines, &line, &len, err)) > 0) {
 		struct err why;
 		bool good = entry_read(&e, line, len, &why) == 0;
 		json_t *row = good ? summary(&e) : json_pack("{s:s}", "damaged", why.text);
@@ -148,7 +148,7 @@ int receipt_ls(const struct receipt_options *mine, const struct operands *operan
 	if (fd == -ENOENT && !list)
 		say("%s", err.text);
 	if (fd >= 0)
-		r = lines_seek_last(fd, mine->n ? mine->n : LS_DEFAULT, &err);
+		r = chain_lines_seek_last(fd, mine->n ? mine->n : LS_DEFAULT, &err);
 	if (fd >= 0 && r == 0 && !list)
 		printf("%6s  %-24s  %-27s  %-14s  %4s  %s\n", "SEQ", "TIME", "ID", "CAUSE", "EXIT",
 		       "RUNTIME");
@@ -179,15 +179,15 @@ static bool is_wanted(const struct wanted *wanted, const struct entry *e)
 /* Reads all lines; lines that are no receipts are passed over. */
 static int search(int fd, const struct wanted *wanted, struct entry *ret_entry, struct err *err)
 {
-	static struct lines lines;
+	static struct chain_lines lines;
 	static struct entry e;
 	const char *line;
 	size_t len;
 	unsigned found = 0;
 	int r;
 
-	lines_init(&lines, fd);
-	for (uint64_t n = 1; (r = lines_next(&lines, &line, &len, err)) > 0; n++) {
+	chain_lines_init(&lines, fd);
+	for (uint64_t n = 1; (r = chain_lines_next(&lines, &line, &len, err)) > 0; n++) {
 		struct err why;
 		if (entry_read(&e, line, len, &why) == 0 && is_wanted(wanted, &e) && found++ == 0) {
 			*ret_entry = e;
@@ -216,7 +216,7 @@ static int find_receipt(const char *name, struct entry *ret_entry, struct err *e
 		return fd;
 	if (strcmp(name, "last") == 0) {
 		wanted.text = "r"; /* any id */
-		int r = lines_seek_last(fd, 1, err);
+		int r = chain_lines_seek_last(fd, 1, err);
 		if (r < 0)
 			return r;
 	} else if (strspn(name, "0123456789") == strlen(name)) {

@@ -2,8 +2,8 @@
 #include "receipt_fixture.h"
 
 #include "receipt/base64.h"
+#include "receipt/chain_lines.h"
 #include "receipt/envelope.h"
-#include "receipt/lines.h"
 #include "receipt/payload.h"
 #include "receipt/statement.h"
 
@@ -262,19 +262,21 @@ TEST(lines_seek_last_finds_the_beginning)
 	struct err err = { 0 };
 	const char *line;
 	size_t len;
-	static struct lines lines;
+	static struct chain_lines lines;
 
 	fixture_state();
 	CHECK(mkdir(fixture_path("receipts"), 0700) == 0);
 	fixture_write("one\ntwo\nthree\ntorn", 18);
 	auto_close int fd = open(fixture_path(RECEIPT_CHAIN), O_RDONLY);
-	CHECK_INT(lines_seek_last(fd, 2, &err), 0);
-	lines_init(&lines, fd);
-	CHECK(lines_next(&lines, &line, &len, &err) == 1 && len == 3 && !memcmp(line, "two", 3));
-	CHECK(lines_next(&lines, &line, &len, &err) == 1 && len == 5 && !memcmp(line, "three", 5));
-	CHECK_INT(lines_next(&lines, &line, &len, &err), 0);
+	CHECK_INT(chain_lines_seek_last(fd, 2, &err), 0);
+	chain_lines_init(&lines, fd);
+	CHECK(chain_lines_next(&lines, &line, &len, &err) == 1 && len == 3 &&
+	      !memcmp(line, "two", 3));
+	CHECK(chain_lines_next(&lines, &line, &len, &err) == 1 && len == 5 &&
+	      !memcmp(line, "three", 5));
+	CHECK_INT(chain_lines_next(&lines, &line, &len, &err), 0);
 	CHECK_INT((long long)lines.torn_bytes, 4);
-	CHECK_INT(lines_seek_last(fd, 99, &err), 0);
+	CHECK_INT(chain_lines_seek_last(fd, 99, &err), 0);
 	CHECK_INT(lseek(fd, 0, SEEK_CUR), 0);
 }
 
@@ -283,7 +285,7 @@ TEST(lines_too_long_line_is_one_line)
 	struct err err = { 0 };
 	const char *line;
 	size_t len;
-	static struct lines lines;
+	static struct chain_lines lines;
 	size_t size = 3 * RECEIPT_LINE_MAX + 5;
 	auto_free char *text = malloc(size);
 
@@ -293,8 +295,8 @@ TEST(lines_too_long_line_is_one_line)
 	memcpy(text + size - 3, "\ny\n", 3);
 	fixture_write(text, size);
 	auto_close int fd = open(fixture_path(RECEIPT_CHAIN), O_RDONLY);
-	lines_init(&lines, fd);
-	CHECK(lines_next(&lines, &line, &len, &err) == 1 && len == RECEIPT_LINE_MAX);
-	CHECK(lines_next(&lines, &line, &len, &err) == 1 && len == 1 && line[0] == 'y');
-	CHECK_INT(lines_next(&lines, &line, &len, &err), 0);
+	chain_lines_init(&lines, fd);
+	CHECK(chain_lines_next(&lines, &line, &len, &err) == 1 && len == RECEIPT_LINE_MAX);
+	CHECK(chain_lines_next(&lines, &line, &len, &err) == 1 && len == 1 && line[0] == 'y');
+	CHECK_INT(chain_lines_next(&lines, &line, &len, &err), 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "receipt/lines.h"
+#include "receipt/chain_lines.h"
 
 #include "base/err.h"
 
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void lines_init(struct lines *lines, int fd)
+void chain_lines_init(struct chain_lines *lines, int fd)
 {
 	lines->fd = fd;
 	lines->start = lines->end = 0;
@@ -17,7 +17,7 @@ void lines_init(struct lines *lines, int fd)
 }
 
 /* Adds what the file has to the buffer.  1, 0 at the end of the file. */
-static int fill(struct lines *lines, struct err *err)
+static int fill(struct chain_lines *lines, struct err *err)
 {
 	ssize_t n;
 
@@ -34,8 +34,8 @@ static int fill(struct lines *lines, struct err *err)
 }
 
 /* The next piece: up to a newline, or a whole buffer without one. */
-static int next_piece(struct lines *lines, const char **ret_piece, size_t *ret_len, bool *ret_ended,
-		      struct err *err)
+static int next_piece(struct chain_lines *lines, const char **ret_piece, size_t *ret_len,
+		      bool *ret_ended, struct err *err)
 {
 	for (;;) {
 		char *from = lines->buffer + lines->start;
@@ -60,7 +60,8 @@ static int next_piece(struct lines *lines, const char **ret_piece, size_t *ret_l
 	}
 }
 
-int lines_next(struct lines *lines, const char **ret_line, size_t *ret_len, struct err *err)
+int chain_lines_next(struct chain_lines *lines, const char **ret_line, size_t *ret_len,
+		     struct err *err)
 {
 	bool was_inside, ended;
 
@@ -74,7 +75,7 @@ int lines_next(struct lines *lines, const char **ret_line, size_t *ret_len, stru
 	return 1;
 }
 
-int lines_seek_last(int fd, uint64_t n, struct err *err)
+int chain_lines_seek_last(int fd, uint64_t n, struct err *err)
 {
 	char block[16 * 1024];
 	struct stat st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lines.h - reads a file of receipts line by line, with memory for one line. */
+ * chain_lines.h - reads a file of receipts line by line, with memory for one line. */
 #pragma once
 
 #include "receipt/receipt.h"
@@ -12,7 +12,7 @@
 
 struct err;
 
-struct lines {
+struct chain_lines {
 	int fd; /* borrowed */
 	size_t start, end;
 	bool skipping;       /* inside a line that is too long */
@@ -21,12 +21,13 @@ struct lines {
 };
 
 /* From the descriptor's offset on. */
-void lines_init(struct lines *lines, int fd);
+void chain_lines_init(struct chain_lines *lines, int fd);
 
 /* 1 and the next line without its newline, borrowed until the next call; 0 at the end.  A line
  * that is too long for a receipt has the length RECEIPT_LINE_MAX and is cut. */
-int lines_next(struct lines *lines, const char **ret_line, size_t *ret_len, struct err *err);
+int chain_lines_next(struct chain_lines *lines, const char **ret_line, size_t *ret_len,
+		     struct err *err);
 
 /* Moves a regular file's offset to the beginning of its last n lines, or of all when there are
  * fewer. */
-int lines_seek_last(int fd, uint64_t n, struct err *err);
+int chain_lines_seek_last(int fd, uint64_t n, struct err *err);
