@@ -66,6 +66,19 @@ int path_make_dirs(int dirfd, const char *path, mode_t mode)
 	return 0;
 }
 
+/* A directory that its owner made unreadable is still his to remove. */
+static int open_closed(int dirfd, const char *name)
+{
+	const unsigned long resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+	int fd = open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
+
+	if (fd != -EACCES)
+		return fd;
+	if (fchmodat(dirfd, name, 0700, 0) < 0)
+		return -errno;
+	return open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
+}
+
 /* Empties the directory and closes it.  One level of open descriptors per level of the tree would
  * let a tree of 10,000 levels stop us, so a deep directory is first moved up beside its parent. */
 static int empty_dir(int dirfd, int top, unsigned depth)
@@ -99,9 +112,7 @@ static int empty_dir(int dirfd, int top, unsigned depth)
 			if (renameat(dirfd, name, top, up) == 0)
 				continue;
 		}
-		(void)fchmodat(dirfd, name, 0700, 0);
-		int child = open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
-				     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+		int child = open_closed(dirfd, name);
 		int r = child < 0 ? child : empty_dir(child, top, depth + 1);
 		if (r == 0 && unlinkat(dirfd, name, AT_REMOVEDIR) < 0)
 			r = -errno;

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -113,9 +114,9 @@ static int await(struct warden *warden, struct warden_reply *ret_reply, int *ret
 static int send_request(struct warden *warden, enum warden_ask ask, const char *id,
 			const struct limits *limits, struct err *err)
 {
-	struct warden_request request = {
-		.ask = ask, .serial = ++warden->serial, .version = WARDEN_WIRE_VERSION
-	};
+	struct warden_request request = { .ask = ask,
+					  .serial = ++warden->serial,
+					  .version = WARDEN_WIRE_VERSION };
 
 	if (id)
 		snprintf(request.sandbox_id, sizeof(request.sandbox_id), "%s", id);
@@ -138,15 +139,20 @@ static int ask(struct warden *warden, enum warden_ask what, const char *id,
 	return r;
 }
 
-static _Noreturn void become_warden(int sock, const char *path, const char *state_dir)
+/* Its end of the socket is descriptor 3; posix_spawn says what exec said. */
+static int spawn(int sock, const char *path, const char *state_dir, pid_t *ret_pid)
 {
 	char *argv[] = { "cay-warden", (char *)state_dir, NULL };
+	posix_spawn_file_actions_t actions;
 
-	/* dup2 onto itself would leave CLOEXEC on. */
-	if (sock == 3 ? fd_set_cloexec(sock, false) < 0 : dup2(sock, 3) < 0)
-		_exit(126);
-	execv(path, argv);
-	_exit(errno == ENOENT ? 127 : 126);
+	int r = posix_spawn_file_actions_init(&actions);
+	if (r != 0)
+		return -r;
+	r = posix_spawn_file_actions_adddup2(&actions, sock, 3);
+	if (r == 0)
+		r = posix_spawn(ret_pid, path, &actions, NULL, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return -r;
 }
 
 int warden_spawn(struct warden *warden, const char *path, const char *state_dir, struct err *err)
@@ -156,28 +162,20 @@ int warden_spawn(struct warden *warden, const char *path, const char *state_dir,
 	*warden = (struct warden){ .fd = -1, .pidfd = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for the warden");
-	pid_t pid = vfork();
-	if (pid == 0)
-		become_warden(pair[1], path, state_dir);
-	int errnum = errno;
+	int r = spawn(pair[1], path, state_dir, &warden->pid);
 	close(pair[1]);
 	warden->fd = pair[0];
-	if (pid < 0) {
+	if (r < 0) {
 		drop_fd(&warden->fd);
-		return err_errno(err, errnum, "start '%s'", path);
+		return err_errno(err, -r, "start '%s'", path);
 	}
-	warden->pid = pid;
-	warden->pidfd = sys_pidfd_open(pid, 0);
-	int r = ask(warden, WARDEN_HELLO, NULL, NULL, NULL, err);
-	if (r == -EPIPE || r == -ECONNRESET) {
-		int status = 0;
-		(void)waitpid(pid, &status, 0);
-		warden->pid = 0;
-		r = err_make(err, ERR_SETUP, "'%s' could not be started", path);
-	}
-	if (r < 0)
+	warden->pidfd = sys_pidfd_open(warden->pid, 0);
+	r = ask(warden, WARDEN_HELLO, NULL, NULL, NULL, err);
+	if (r < 0) {
 		warden_finish(warden);
-	return r;
+		return err_while(err, "start '%s'", path);
+	}
+	return 0;
 }
 
 void warden_finish(struct warden *warden)
@@ -211,7 +209,8 @@ int warden_create_bind(struct warden_create *create, enum bind_kind kind, const 
 		       const char *target, const char *over, struct err *err)
 {
 	if (create->n_binds == WARDEN_BINDS_MAX)
-		return err_make(err, ERR_LIMIT, "more than %d files and directories for one sandbox",
+		return err_make(err, ERR_LIMIT,
+				"more than %d files and directories for one sandbox",
 				WARDEN_BINDS_MAX);
 	int s = warden_create_string(create, source, err);
 	int t = s < 0 ? s : warden_create_string(create, target, err);
@@ -312,7 +311,8 @@ static bool is_path(const char *text)
 static int check_bind(const struct warden_create *create, const struct warden_bind *bind,
 		      struct err *err)
 {
-	const char *source = create->strings + bind->source, *target = create->strings + bind->target;
+	const char *source = create->strings + bind->source,
+		   *target = create->strings + bind->target;
 	const char *over = create->strings + bind->over;
 
 	if (bind->kind >= BIND_KINDS_)
@@ -337,9 +337,8 @@ int warden_create_check(const struct warden_create *create, size_t len, struct e
 	if (create->tier >= TIERS_ || create->n_binds > WARDEN_BINDS_MAX ||
 	    (create->require >> LAYERS_) != 0 || create->own_workspace > 1)
 		return err_make(err, ERR_PROTOCOL, "a create request with a wrong number");
-	if (create->n_binds > 0 &&
-	    (create->strings_len == 0 || create->strings[0] != '\0' ||
-	     create->strings[create->strings_len - 1] != '\0'))
+	if (create->n_binds > 0 && (create->strings_len == 0 || create->strings[0] != '\0' ||
+				    create->strings[create->strings_len - 1] != '\0'))
 		return err_make(err, ERR_PROTOCOL, "the strings of a create request do not end");
 	for (uint32_t i = 0; i < create->n_binds; i++) {
 		const struct warden_bind *bind = &create->binds[i];

@@ -19,9 +19,9 @@ struct err;
 
 /* What the warden hands over when it asks for a sandbox. */
 struct backend_spec {
-	const char *id;                      /* until destroy */
-	const struct warden_create *create;  /* checked; until start has returned */
-	int run_fd;                          /* the sandbox's directory in the state directory */
+	const char *id;                     /* until destroy */
+	const struct warden_create *create; /* checked; until start has returned */
+	int run_fd;                         /* the sandbox's directory in the state directory */
 };
 
 struct backend {

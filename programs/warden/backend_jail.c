@@ -123,8 +123,8 @@ static int add(struct cargo *cargo, int fd, uint32_t *ret_index, struct err *err
 
 static int add_mount(struct cargo *cargo, const char *path, uint32_t *ret_index, struct err *err)
 {
-	int fd = mounts_clone(AT_FDCWD, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY,
-			      err);
+	int fd = mounts_clone(AT_FDCWD, path,
+			      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY, err);
 
 	return fd < 0 ? fd : add(cargo, fd, ret_index, err);
 }
@@ -158,12 +158,12 @@ static int load_workspace(struct jail *jail, struct plan *plan, struct cargo *ca
 	plan->watch_disk = jail->scratch && jail->workspace.by == BY_WATCHER;
 	if (fd >= 0) {
 		int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		return copy < 0 ? err_errno(err, errno, "keep the workspace") :
-				  add(cargo, copy, &plan->workspace_fd, err);
+		return copy < 0 ? err_errno(err, errno, "keep the workspace")
+				: add(cargo, copy, &plan->workspace_fd, err);
 	}
-	const char *path = bind          ? plan->create.strings + bind->source :
-			   jail->scratch ? jail->workspace.path :
-					   "";
+	const char *path = bind            ? plan->create.strings + bind->source
+			   : jail->scratch ? jail->workspace.path
+					   : "";
 	if ((size_t)snprintf(plan->workspace_path, sizeof(plan->workspace_path), "%s", path) >=
 	    sizeof(plan->workspace_path))
 		return err_make(err, ERR_INVALID, "the path of the workspace is too long");
@@ -186,7 +186,8 @@ static int add_host_trees(struct warden_create *wanted, struct err *err)
 	if (r == 0 && !has_usr)
 		r = warden_create_bind(wanted, BIND_TREE, "/usr", "/usr", "", err);
 	for (int i = 0; r == 0 && i < host.n_top_dirs; i++)
-		r = warden_create_bind(wanted, BIND_TREE, host.top_dirs[i], host.top_dirs[i], "", err);
+		r = warden_create_bind(wanted, BIND_TREE, host.top_dirs[i], host.top_dirs[i], "",
+				       err);
 	return r;
 }
 
@@ -230,10 +231,14 @@ static void describe(const struct jail *jail, const struct launcher_reply *reply
 		.uid_base = ids_host_uid(&host.ids, jail->slot, jail->own_user),
 		.uid_count = host.ids.slot_size,
 		.cgroup_version = host.cgroups.version,
-		.by = { .memory = BY_WATCHER, .cpu = BY_NOBODY, .pids = BY_RLIMIT,
+		.by = { .memory = BY_WATCHER,
+			.cpu = BY_NOBODY,
+			.pids = BY_RLIMIT,
 			.disk = jail->scratch ? jail->workspace.by : BY_NOBODY,
 			.disk_files = jail->scratch ? jail->workspace.by : BY_NOBODY,
-			.tmp = BY_MOUNT, .open_files = BY_RLIMIT, .cpu_time = BY_WATCHER,
+			.tmp = BY_MOUNT,
+			.open_files = BY_RLIMIT,
+			.cpu_time = BY_WATCHER,
 			.io = BY_NOBODY },
 	};
 	cgroup_enforcement(&jail->cgroup, &facts->by);
@@ -276,9 +281,10 @@ static int check_required(const struct warden_create *wanted, const struct sandb
 {
 	for (unsigned i = 0; i < LAYERS_; i++)
 		if ((wanted->require & 1u << i) && !(facts->layers_held & 1u << i))
-			return err_make(err, ERR_ISOLATION,
-					"the required layer '%s' is not to be had here; see cay doctor",
-					layer_name(i));
+			return err_make(
+				err, ERR_ISOLATION,
+				"the required layer '%s' is not to be had here; see cay doctor",
+				layer_name(i));
 	return 0;
 }
 
@@ -302,8 +308,8 @@ static int launch(struct jail *jail, const struct backend_spec *spec, int stream
 	size_t len = offsetof(struct plan, create) + offsetof(struct warden_create, strings) +
 		     plan.create.strings_len;
 	if (r == 0)
-		r = launcher_ask(&host.launcher, &plan, len, cargo.fds, cargo.n, reply, &jail->pidfd,
-				 err);
+		r = launcher_ask(&host.launcher, &plan, len, cargo.fds, cargo.n, reply,
+				 &jail->pidfd, err);
 	for (size_t i = PLAN_FD_FIRST; i < cargo.n; i++)
 		close(cargo.fds[i]);
 	return r;
@@ -491,8 +497,8 @@ static void remove_files(struct jail *jail)
 	memset(&plan, 0, offsetof(struct plan, create));
 	plan.ask = LAUNCHER_REMOVE;
 	snprintf(plan.remove_path, sizeof(plan.remove_path), "%s", jail->workspace.path);
-	(void)launcher_ask(&host.launcher, &plan, offsetof(struct plan, create), NULL, 0, &reply, NULL,
-			   &err);
+	(void)launcher_ask(&host.launcher, &plan, offsetof(struct plan, create), NULL, 0, &reply,
+			   NULL, &err);
 }
 
 static void destroy(void *state)

@@ -81,8 +81,8 @@ static int write_number(int dir, const char *file, uint64_t value, struct err *e
 		return r;
 	/* The kernel rounds memory down to pages. */
 	if (read_number(dir, file, &got) < 0 || got > value || got + 65536 <= value)
-		return err_make(err, ERR_SETUP, "the cgroup's '%s' is %" PRIu64 " instead of %s", file,
-				got, text);
+		return err_make(err, ERR_SETUP, "the cgroup's '%s' is %" PRIu64 " instead of %s",
+				file, got, text);
 	return 0;
 }
 
@@ -93,7 +93,8 @@ static int set_memory(struct cgroup *cgroup, uint64_t bytes, struct err *err)
 	if (is_v2(cgroup)) {
 		int r = write_number(dir, "memory.max", bytes, err);
 		if (r == 0)
-			(void)fd_write_text_at(dir, "memory.swap.max", "0"); /* absent without swap */
+			(void)fd_write_text_at(dir, "memory.swap.max",
+					       "0"); /* absent without swap */
 		return r;
 	}
 	/* memsw can never be below limit_in_bytes: lift it first, then set it again. */
@@ -187,7 +188,8 @@ static dev_t whole_disk(dev_t device)
 	char path[96], text[32];
 	unsigned major_nr, minor_nr;
 
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/partition", major(device), minor(device));
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/partition", major(device),
+		 minor(device));
 	if (faccessat(AT_FDCWD, path, F_OK, 0) < 0)
 		return device;
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../dev", major(device), minor(device));
@@ -231,8 +233,7 @@ void cgroup_limit_io(struct cgroup *cgroup, dev_t device, const struct limits *l
 	}
 }
 
-int cgroup_open_tasks(const struct cgroup *cgroup, int ret_tasks[CGROUP_LEAF_MAX],
-		      struct err *err)
+int cgroup_open_tasks(const struct cgroup *cgroup, int ret_tasks[CGROUP_LEAF_MAX], struct err *err)
 {
 	const struct cgroup_host *host = cgroup->host;
 	/* In v1 `tasks` spares the writer a grace period of milliseconds. */

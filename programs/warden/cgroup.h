@@ -4,7 +4,7 @@
  *
  * A host has cgroup v2, or v1 with one hierarchy per controller (a hybrid host counts as v1), or
  * gives us no right to make one.  Below the warden's own cgroup, or the nearest ancestor that
- * lets us, lies `cay-<id of the state directory>`, and in it one leaf per sandbox for its code.  The
+ * lets us, lies `cay-<id of the state directory>`, and in it one leaf per sandbox for its code. The
  * agent stays in the warden's own cgroup, so that the kernel never picks it as a victim. */
 #pragma once
 
@@ -16,15 +16,7 @@
 
 struct err;
 
-enum controller {
-	CTL_MEMORY,
-	CTL_PIDS,
-	CTL_CPU,
-	CTL_FREEZER,
-	CTL_CPUACCT,
-	CTL_IO,
-	CTLS_
-};
+enum controller { CTL_MEMORY, CTL_PIDS, CTL_CPU, CTL_FREEZER, CTL_CPUACCT, CTL_IO, CTLS_ };
 
 /* One directory that all of some controllers share: the one of v2, or one of several of v1. */
 struct cgroup_hierarchy {
@@ -37,8 +29,8 @@ struct cgroup_host {
 	uint32_t version; /* 0: none that we may use */
 	size_t n;
 	struct cgroup_hierarchy at[CTLS_];
-	char group[64];   /* cay-<id> */
-	char why[160];    /* version 0: what is missing */
+	char group[64]; /* cay-<id> */
+	char why[160];  /* version 0: what is missing */
 };
 
 #define CGROUP_LEAF_MAX CTLS_
@@ -47,7 +39,7 @@ struct cgroup_host {
 struct cgroup {
 	const struct cgroup_host *host; /* borrowed; NULL: nothing made */
 	char leaf[64];
-	int dir[CGROUP_LEAF_MAX];    /* of the code */
+	int dir[CGROUP_LEAF_MAX]; /* of the code */
 	ino_t inode[CGROUP_LEAF_MAX];
 	uint64_t peak_pids;
 	bool has_io;
@@ -67,8 +59,7 @@ void cgroup_limit_io(struct cgroup *cgroup, dev_t device, const struct limits *l
 
 /* Descriptors into which a process writes "0" to move itself.  The caller closes them.  Returns
  * their number. */
-int cgroup_open_tasks(const struct cgroup *cgroup, int ret_tasks[CGROUP_LEAF_MAX],
-		      struct err *err);
+int cgroup_open_tasks(const struct cgroup *cgroup, int ret_tasks[CGROUP_LEAF_MAX], struct err *err);
 
 int cgroup_set_limits(struct cgroup *cgroup, const struct limits *limits, struct err *err);
 int cgroup_freeze(struct cgroup *cgroup, bool frozen, struct err *err);

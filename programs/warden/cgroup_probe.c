@@ -16,12 +16,9 @@
 static const struct {
 	const char *v1, *v2;
 } names[CTLS_] = {
-	[CTL_MEMORY] = { "memory", "memory" },
-	[CTL_PIDS] = { "pids", "pids" },
-	[CTL_CPU] = { "cpu", "cpu" },
-	[CTL_FREEZER] = { "freezer", NULL },
-	[CTL_CPUACCT] = { "cpuacct", NULL },
-	[CTL_IO] = { "blkio", "io" },
+	[CTL_MEMORY] = { "memory", "memory" }, [CTL_PIDS] = { "pids", "pids" },
+	[CTL_CPU] = { "cpu", "cpu" },          [CTL_FREEZER] = { "freezer", NULL },
+	[CTL_CPUACCT] = { "cpuacct", NULL },   [CTL_IO] = { "blkio", "io" },
 };
 
 #define TEXT_MAX 65536
@@ -110,7 +107,8 @@ static bool find_v2(struct cgroup_host *host, const char *mount, const char *own
 			if ((enabled_in(fd) & NEEDED) != NEEDED)
 				enable_in(fd);
 			unsigned found = enabled_in(fd) & (NEEDED | 1u << CTL_IO);
-			if (__builtin_popcount(found & NEEDED) > __builtin_popcount(best & NEEDED)) {
+			if (__builtin_popcount(found & NEEDED) >
+			    __builtin_popcount(best & NEEDED)) {
 				best = found;
 				struct cgroup_hierarchy *h = &host->at[0];
 				if (host->n)
@@ -224,7 +222,8 @@ void cgroup_probe(struct cgroup_host *host, const char *group)
 		}
 		cgroup_probe_finish(host);
 	}
-	snprintf(host->why, sizeof(host->why), "no cgroup here lets us make one with memory and pids");
+	snprintf(host->why, sizeof(host->why),
+		 "no cgroup here lets us make one with memory and pids");
 }
 
 void cgroup_probe_finish(struct cgroup_host *host)

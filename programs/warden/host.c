@@ -37,7 +37,9 @@ void host_init(const char *state_dir, uint32_t n_slots)
 /* Not every system has merged /bin and /lib into /usr. */
 static void find_top_dirs(void)
 {
-	static const char *const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const names[] = {
+		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
+	};
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -83,7 +85,7 @@ int host_take_slot(uint32_t *ret_slot, struct err *err)
 void host_give_slot(uint32_t slot)
 {
 	if (slot < LAUNCHER_SLOTS)
-		slots[slot / 8] &= (uint8_t)~(1u << slot % 8);
+		slots[slot / 8] &= (uint8_t) ~(1u << slot % 8);
 }
 
 void host_finish(void)

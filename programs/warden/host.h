@@ -17,7 +17,7 @@ struct host {
 	struct ids ids;
 	struct cgroup_host cgroups;
 	struct launcher launcher;
-	char layer[600];        /* hostlayer.h */
+	char layer[600];         /* hostlayer.h */
 	const char *top_dirs[8]; /* "/bin" and its like, where they are not links into /usr */
 	int n_top_dirs;
 	bool ready;

@@ -16,11 +16,11 @@
 
 /* Package data without secrets.  Only what others may read is copied. */
 static const char *const wanted[] = {
-	"etc/alternatives",  "etc/ssl/certs",     "etc/ssl/openssl.cnf", "etc/fonts",
-	"etc/ld.so.cache",   "etc/ld.so.conf",    "etc/ld.so.conf.d",    "etc/matplotlibrc",
-	"etc/mime.types",    "etc/services",      "etc/protocols",       "etc/magic",
+	"etc/alternatives",    "etc/ssl/certs",       "etc/ssl/openssl.cnf", "etc/fonts",
+	"etc/ld.so.cache",     "etc/ld.so.conf",      "etc/ld.so.conf.d",    "etc/matplotlibrc",
+	"etc/mime.types",      "etc/services",        "etc/protocols",       "etc/magic",
 	"etc/java-11-openjdk", "etc/java-17-openjdk", "etc/java-21-openjdk", "etc/ImageMagick-6",
-	"etc/terminfo",      "etc/debian_version",
+	"etc/terminfo",        "etc/debian_version",
 };
 
 static const char *const top_links[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };

@@ -163,7 +163,7 @@ static int run_helper(const char *path, pid_t pid, uint32_t own, uint32_t first,
 		      struct err *err)
 {
 	char pid_text[16], own_text[16], first_text[16], count_text[16];
-	char *argv[] = { (char *)path, pid_text, "0",        own_text,   "1",
+	char *argv[] = { (char *)path, pid_text,   "0",        own_text, "1",
 			 "1",          first_text, count_text, NULL };
 	char *envp[] = { NULL };
 

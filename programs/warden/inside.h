@@ -18,10 +18,10 @@ struct inside {
 	bool may_set_groups;
 	uint32_t without; /* enum plan_without */
 	int landlock_abi;
-	int sync_fd;      /* a byte comes when our user namespace has its maps */
+	int sync_fd; /* a byte comes when our user namespace has its maps */
 	int status_fd;
 	int stream_fd, handover_fd;
-	int agent_fd;     /* the agent's bytes, sealed */
+	int agent_fd; /* the agent's bytes, sealed */
 	int tasks_fd[AGENT_TASKS_MAX];
 	unsigned n_tasks;
 	struct rlimit_want rlimits[RLIMITS_MAX];

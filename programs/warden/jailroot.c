@@ -82,8 +82,8 @@ static int bind_devices(int dev, struct err *err)
 		if (file < 0)
 			return err_errno(err, errno, "make '%s' in /dev", devices[i].name);
 		snprintf(path, sizeof(path), "/host/dev/%s", devices[i].name);
-		auto_close int node = mounts_clone(AT_FDCWD, path,
-						   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+		auto_close int node =
+			mounts_clone(AT_FDCWD, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 		if (node < 0)
 			return node;
 		if (fstat(node, &st) < 0 || !S_ISCHR(st.st_mode) ||
@@ -101,14 +101,18 @@ static int attach_dev(const struct jail_root *root, int root_fd, struct err *err
 {
 	char ptys[16];
 	struct mount_option options[] = {
-		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
-		{ "max", ptys },         { 0 },
+		{ "newinstance", NULL },
+		{ "ptmxmode", "0666" },
+		{ "mode", "0620" },
+		{ "max", ptys },
+		{ 0 },
 	};
 	int r = 0;
 
-	auto_close int own = root->dev_fd >= 0 ?
-				     -1 :
-				     new_tmpfs(65536, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	auto_close int own =
+		root->dev_fd >= 0
+			? -1
+			: new_tmpfs(65536, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	int dev = root->dev_fd >= 0 ? root->dev_fd : own;
 	if (dev < 0)
 		return dev;
@@ -121,7 +125,8 @@ static int attach_dev(const struct jail_root *root, int root_fd, struct err *err
 	if (r < 0)
 		return r;
 	snprintf(ptys, sizeof(ptys), "%u", root->limits->ptys);
-	auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	auto_close int pts =
+		mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	r = pts < 0 ? pts : mounts_attach(pts, dev, "pts", err);
 	if (r < 0)
 		return r;

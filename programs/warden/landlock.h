@@ -12,6 +12,6 @@ struct err;
 int landlock_abi(void);
 
 /* Restricts this process to: everything at the top of `/` but the canary's directory for reading
- * and running; /workspace, /tmp and /dev/shm for writing; /dev for its devices; /proc.  no_new_privs
+ * and running; /workspace, /tmp and /dev/shm for writing; /dev for its devices; /proc. no_new_privs
  * must be set. */
 int landlock_restrict(int abi, struct err *err);

@@ -61,7 +61,7 @@ bool launcher_has_ended(const struct launcher *launcher, uint32_t slot)
 
 void launcher_forget(struct launcher *launcher, uint32_t slot)
 {
-	launcher->ended[slot / 8] &= (uint8_t)~(1u << slot % 8);
+	launcher->ended[slot / 8] &= (uint8_t) ~(1u << slot % 8);
 }
 
 /* Reads one message.  1: an answer, 0: news of an end. */

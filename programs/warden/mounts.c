@@ -64,10 +64,9 @@ int mounts_overlay(const char *upper, const char *lower, struct err *err)
 	};
 
 	snprintf(lowerdir, sizeof(lowerdir), "%s:%s", upper, lower);
-	return mounts_new("overlay", options,
-			  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-				  MOUNT_ATTR_NOATIME,
-			  err);
+	return mounts_new(
+		"overlay", options,
+		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME, err);
 }
 
 int mounts_attach(int mount_fd, int root_fd, const char *target, struct err *err)
@@ -76,8 +75,8 @@ int mounts_attach(int mount_fd, int root_fd, const char *target, struct err *err
 
 	if (fd < 0)
 		return err_errno(err, -fd, "open '%s' inside the sandbox", target);
-	if (sys_move_mount(mount_fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) <
-	    0)
+	if (sys_move_mount(mount_fd, "", fd, "",
+			   MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "attach a mount at '%s'", target);
 	return 0;
 }

@@ -31,14 +31,16 @@ int outer_enter(bool with_host, struct err *err)
 	if (sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "make the mounts private");
 	auto_close int host = -1;
-	auto_close int root = mounts_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	auto_close int root =
+		mounts_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 	if (root < 0)
 		return root;
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		if (mkdirat(root, dirs[i], 0755) < 0)
 			return err_errno(err, errno, "make '/%s' of the outer root", dirs[i]);
 	if (with_host) {
-		host = sys_open_tree(AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		host = sys_open_tree(AT_FDCWD, "/",
+				     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 		if (host < 0)
 			return err_errno(err, errno, "take the host's tree");
 	}

@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 enum launcher_ask {
-	LAUNCHER_START, /* -> launcher_reply with a pidfd */
-	LAUNCHER_KILL,  /* the sandbox in a slot; -> LAUNCHER_ENDED when it is reaped */
-	LAUNCHER_STATS, /* of the process tree, for hosts without cgroups */
+	LAUNCHER_START,  /* -> launcher_reply with a pidfd */
+	LAUNCHER_KILL,   /* the sandbox in a slot; -> LAUNCHER_ENDED when it is reaped */
+	LAUNCHER_STATS,  /* of the process tree, for hosts without cgroups */
 	LAUNCHER_REMOVE, /* a tree below the runs directory whose files belong to sandboxes */
 };
 
@@ -43,19 +43,19 @@ enum plan_without {
 struct plan {
 	uint32_t ask; /* enum launcher_ask */
 	uint32_t slot;
-	uint32_t own_user;   /* uid 1000 is the user himself */
-	uint32_t without;    /* enum plan_without */
-	uint32_t n_tasks;    /* cgroup descriptors */
-	uint32_t watch;      /* enum plan_watch */
-	uint32_t has_dev;    /* a /dev made by root comes along */
-	uint32_t scratch;    /* the workspace is ours: make output/ in it */
+	uint32_t own_user;     /* uid 1000 is the user himself */
+	uint32_t without;      /* enum plan_without */
+	uint32_t n_tasks;      /* cgroup descriptors */
+	uint32_t watch;        /* enum plan_watch */
+	uint32_t has_dev;      /* a /dev made by root comes along */
+	uint32_t scratch;      /* the workspace is ours: make output/ in it */
 	uint32_t workspace_fd; /* index of the descriptor, or PLAN_FD_NONE */
 	uint32_t workspace_ro;
-	uint32_t watch_disk;   /* count what lies in the workspace */
+	uint32_t watch_disk;                /* count what lies in the workspace */
 	uint32_t bind_fd[WARDEN_BINDS_MAX]; /* index of each bind's descriptor; as a user NONE */
 	uint32_t over_fd[WARDEN_BINDS_MAX];
-	char workspace_path[1024]; /* as a user: opened by the launcher */
-	char remove_path[1024];    /* LAUNCHER_REMOVE */
+	char workspace_path[1024];   /* as a user: opened by the launcher */
+	char remove_path[1024];      /* LAUNCHER_REMOVE */
 	struct warden_create create; /* last: its strings are cut after strings_len */
 };
 
@@ -75,11 +75,11 @@ struct tree_usage {
 };
 
 struct launcher_reply {
-	uint32_t ask;    /* the ask that is answered */
+	uint32_t ask; /* the ask that is answered */
 	uint32_t slot;
 	uint32_t failed;
-	uint32_t ended;  /* 1: this says that the sandbox in slot ended, and was reaped */
-	int32_t status;  /* its wait status */
+	uint32_t ended; /* 1: this says that the sandbox in slot ended, and was reaped */
+	int32_t status; /* its wait status */
 	uint32_t layers_held, layers_absent, landlock_abi;
 	int32_t outer_pid; /* of the agent, in U */
 	struct tree_usage tree;

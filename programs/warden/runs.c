@@ -77,9 +77,10 @@ int run_record(const struct run *run, const struct ids *ids, const struct cgroup
 				      ids->uid_first, ids->gid_first, ids->slot_size, ids->n_slots);
 
 	for (size_t i = 0; cgroup->host && i < cgroup->host->n && len < sizeof(text); i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "cgroup %" PRIu64 " %s/%s/%s\n",
-					(uint64_t)cgroup->inode[i], cgroup->host->at[i].base,
-					cgroup->host->group, cgroup->leaf);
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"cgroup %" PRIu64 " %s/%s/%s\n", (uint64_t)cgroup->inode[i],
+					cgroup->host->at[i].base, cgroup->host->group,
+					cgroup->leaf);
 	if (len >= sizeof(text))
 		return err_make(err, ERR_LIMIT, "the record of a run is too long");
 	auto_close int fd = openat(run->dir_fd, "record",

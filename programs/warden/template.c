@@ -38,21 +38,44 @@ static const struct {
 };
 
 static const char *const dirs[] = {
-	"etc",           ".cay",           ".cay/mask",          ".cay/mask/none",
-	"usr",           "proc",           "dev",                "tmp",
-	"workspace",     "home",           "opt",                "opt/cay",
-	".cay/mask/sys", ".cay/mask/sys/fs", ".cay/mask/sys/fs/inotify", ".cay/mask/sys/kernel",
-	".cay/mask/sys/kernel/random",     ".cay/mask/sys/net", ".cay/mask/sys/net/core",
+	"etc",
+	".cay",
+	".cay/mask",
+	".cay/mask/none",
+	"usr",
+	"proc",
+	"dev",
+	"tmp",
+	"workspace",
+	"home",
+	"opt",
+	"opt/cay",
+	".cay/mask/sys",
+	".cay/mask/sys/fs",
+	".cay/mask/sys/fs/inotify",
+	".cay/mask/sys/kernel",
+	".cay/mask/sys/kernel/random",
+	".cay/mask/sys/net",
+	".cay/mask/sys/net/core",
 	".cay/mask/sys/vm",
 };
 
 /* Settings that language runtimes look up; each is taken over from the host as it is. */
 static const char *const sysctls[] = {
-	"fs/file-max",          "fs/nr_open",         "fs/pipe-max-size",
-	"fs/inotify/max_user_instances",              "fs/inotify/max_user_watches",
-	"kernel/ostype",        "kernel/osrelease",   "kernel/version",
-	"kernel/cap_last_cap",  "kernel/ngroups_max", "kernel/pid_max",
-	"kernel/threads-max",   "net/core/somaxconn", "vm/overcommit_memory",
+	"fs/file-max",
+	"fs/nr_open",
+	"fs/pipe-max-size",
+	"fs/inotify/max_user_instances",
+	"fs/inotify/max_user_watches",
+	"kernel/ostype",
+	"kernel/osrelease",
+	"kernel/version",
+	"kernel/cap_last_cap",
+	"kernel/ngroups_max",
+	"kernel/pid_max",
+	"kernel/threads-max",
+	"net/core/somaxconn",
+	"vm/overcommit_memory",
 	"vm/max_map_count",
 };
 
@@ -97,9 +120,9 @@ int template_proc_masks(int proc_fd, struct proc_mask ret_masks[PROC_MASKS_MAX],
 			continue;
 		if (n == PROC_MASKS_MAX || strlen(name) >= sizeof(ret_masks[n].name))
 			return err_make(err, ERR_SETUP, "/proc has more names than cay can hide");
-		const char *source = is_in(name, synthetic, ARRAY_LEN(synthetic)) ? name :
-				     entry->d_type == DT_DIR                      ? "none" :
-										    "empty";
+		const char *source = is_in(name, synthetic, ARRAY_LEN(synthetic)) ? name
+				     : entry->d_type == DT_DIR                    ? "none"
+										  : "empty";
 		memcpy(ret_masks[n].name, name, strlen(name) + 1);
 		memcpy(ret_masks[n].source, source, strlen(source) + 1);
 		n++;
@@ -127,8 +150,8 @@ static int make_cpuinfo(int dirfd, int proc_fd, unsigned cpus, struct err *err)
 	const char *rest = strchr(text, '\n');
 	if (end)
 		end[1] = '\0';
-	auto_close int fd = openat(dirfd, ".cay/mask/cpuinfo",
-				   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	auto_close int fd =
+		openat(dirfd, ".cay/mask/cpuinfo", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	if (fd < 0)
 		return err_errno(err, errno, "make 'cpuinfo' of the template");
 	for (unsigned i = 0; i < cpus && i < 1024; i++)

@@ -20,6 +20,7 @@
 struct look {
 	int proc_fd; /* of U */
 	int fd;      /* proc_fd/<pid> */
+	const char *host_net;
 	const struct ids *ids;
 	const struct plan *plan;
 	const struct inside *inside;
@@ -40,6 +41,8 @@ static int check_namespace(const struct look *look, unsigned layer, const char *
 	if (readlinkat(look->proc_fd, path, own, sizeof(own) - 1) < 0 ||
 	    readlinkat(look->fd, path + 5, theirs, sizeof(theirs) - 1) < 0)
 		return err_errno(err, errno, "look at the %s namespace", name);
+	if (layer == LAYER_NET_NS)
+		snprintf(own, sizeof(own), "%s", look->host_net);
 	return strcmp(own, theirs) == 0 ? fail(layer, "namespace", theirs, err) : 0;
 }
 
@@ -184,7 +187,8 @@ static int check_mount(char *line, struct jail_mount *expected, unsigned n, bool
 			point = word;
 		if (field == 6)
 			options = word;
-		if (field > 6 && (strncmp(word, "shared:", 7) == 0 || strncmp(word, "master:", 7) == 0))
+		if (field > 6 &&
+		    (strncmp(word, "shared:", 7) == 0 || strncmp(word, "master:", 7) == 0))
 			return fail(LAYER_ROOT, "propagation", word, err);
 		if (strcmp(word, "-") == 0)
 			break;
@@ -240,19 +244,21 @@ static int check_descriptors(const struct look *look, struct err *err)
 	return 0;
 }
 
-int verify_sandbox(int proc_fd, pid_t pid, const struct ids *ids, const struct plan *plan,
-		   const struct inside *inside, uint32_t *ret_held, uint32_t *ret_absent,
-		   struct err *err)
+int verify_sandbox(int proc_fd, pid_t pid, const char *host_net, const struct ids *ids,
+		   const struct plan *plan, const struct inside *inside, uint32_t *ret_held,
+		   uint32_t *ret_absent, struct err *err)
 {
 	static const struct {
 		unsigned layer;
 		const char *name;
 	} namespaces[] = {
-		{ LAYER_USER_NS, "user" }, { LAYER_PID_NS, "pid" }, { LAYER_MOUNT_NS, "mnt" },
-		{ LAYER_NET_NS, "net" },   { LAYER_IPC_NS, "ipc" }, { LAYER_UTS_NS, "uts" },
+		{ LAYER_USER_NS, "user" },     { LAYER_PID_NS, "pid" }, { LAYER_MOUNT_NS, "mnt" },
+		{ LAYER_NET_NS, "net" },       { LAYER_IPC_NS, "ipc" }, { LAYER_UTS_NS, "uts" },
 		{ LAYER_CGROUP_NS, "cgroup" },
 	};
-	struct look look = { .proc_fd = proc_fd, .ids = ids, .plan = plan, .inside = inside };
+	struct look look = {
+		.proc_fd = proc_fd, .host_net = host_net, .ids = ids, .plan = plan, .inside = inside
+	};
 	struct statfs fs;
 	char path[16];
 	bool has_userns = !(plan->without & WITHOUT_USERNS);

@@ -31,11 +31,10 @@ static bool read_stat(int proc_fd, pid_t pid, struct process *ret_process)
 	if (fd_read_text_at(proc_fd, path, text, sizeof(text)) <= 0)
 		return false;
 	const char *end = strrchr(text, ')');
-	if (!end ||
-	    sscanf(end,
-		   ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-		   " %" SCNu64,
-		   &ret_process->parent, &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 5)
+	if (!end || sscanf(end,
+			   ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+			   " %" SCNu64 " %" SCNu64,
+			   &ret_process->parent, &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 5)
 		return false;
 	ret_process->pid = pid;
 	ret_process->cpu_ticks = ticks[0] + ticks[1] + ticks[2] + ticks[3];

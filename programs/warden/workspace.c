@@ -36,10 +36,25 @@ static int run_mkfs(const char *path, uint64_t files, struct err *err)
 {
 	static const char *const places[] = { "/sbin/mke2fs", "/usr/sbin/mke2fs" };
 	char inodes[32];
-	char *argv[] = { "mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0",
-			 "-O", "^has_journal,^resize_inode,^metadata_csum,uninit_bg",
-			 "-E", "lazy_itable_init=1,nodiscard", "-I", "256",
-			 "-N", inodes, (char *)path, NULL };
+	char *argv[] = { "mke2fs",
+			 "-q",
+			 "-F",
+			 "-t",
+			 "ext4",
+			 "-b",
+			 "4096",
+			 "-m",
+			 "0",
+			 "-O",
+			 "^has_journal,^resize_inode,^metadata_csum,uninit_bg",
+			 "-E",
+			 "lazy_itable_init=1,nodiscard",
+			 "-I",
+			 "256",
+			 "-N",
+			 inodes,
+			 (char *)path,
+			 NULL };
 	char *envp[] = { "PATH=/usr/sbin:/sbin:/usr/bin:/bin", "MKE2FS_SKIP_PROGRESS=1", NULL };
 	int status = -1;
 
@@ -139,7 +154,7 @@ static int make_loop(struct workspace *workspace, const struct run *run, const c
 	char device[32];
 	struct mount_option options[] = { { "source", device }, { 0 } };
 	auto_close int template = open_template(state_dir, limits, err);
-	if (template < 0)
+	if (template <0)
 		return template;
 	auto_close int image = openat(run->dir_fd, "workspace.img",
 				      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -163,6 +178,7 @@ static int give_to(int dir, uid_t uid, gid_t gid, struct err *err)
 {
 	(void)unlinkat(dir, "lost+found", AT_REMOVEDIR);
 	if ((mkdirat(dir, "output", 0755) < 0 && errno != EEXIST) ||
+	    fchmodat(dir, "output", 0755, 0) < 0 ||
 	    fchownat(dir, "output", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    fchownat(dir, "", uid, gid, AT_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "give the workspace to the sandbox");
@@ -180,8 +196,8 @@ static int make_directory(struct workspace *workspace, const struct run *run, bo
 	workspace->by = BY_WATCHER;
 	if (!as_root)
 		return 0;
-	workspace->mount_fd = mounts_clone(run->dir_fd, "workspace",
-					   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	workspace->mount_fd =
+		mounts_clone(run->dir_fd, "workspace", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 	return workspace->mount_fd < 0 ? workspace->mount_fd : 0;
 }
 
@@ -205,7 +221,8 @@ int workspace_create(struct workspace *workspace, const struct run *run, const c
 	if (r == 0 && as_root)
 		r = give_to(workspace->mount_fd, uid, gid, err);
 	if (r == 0 && workspace->by == BY_LOOP_FILE && fstatfs(workspace->mount_fd, &fs) == 0) {
-		workspace->start_bytes = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+		workspace->start_bytes =
+			(uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 		workspace->start_files = (uint64_t)(fs.f_files - fs.f_ffree);
 	}
 	return r;
@@ -256,8 +273,8 @@ int workspace_show(const char *path, bool read_only, uid_t uid, gid_t gid, struc
 		return map;
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)map };
 	if (sys_mount_setattr(fd, "", AT_EMPTY_PATH, &attr) < 0)
-		return err_errno(err, errno, "map the owner of '%s' (its file system must allow that)",
-				 path);
+		return err_errno(err, errno,
+				 "map the owner of '%s' (its file system must allow that)", path);
 	return take_fd(&fd);
 }
 

@@ -15,11 +15,11 @@ struct err;
 struct run;
 
 struct workspace {
-	uint32_t by;      /* enum enforcer */
-	int mount_fd;     /* root: a detached mount; -1 otherwise */
-	char path[1024];  /* a watched directory */
+	uint32_t by;                       /* enum enforcer */
+	int mount_fd;                      /* root: a detached mount; -1 otherwise */
+	char path[1024];                   /* a watched directory */
 	uint64_t start_bytes, start_files; /* what the empty file system itself takes */
-	dev_t device;     /* the disk that carries it */
+	dev_t device;                      /* the disk that carries it */
 };
 
 /* uid and gid: host ids of the sandbox's user, when root makes it. */
