@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 static char fixture_dir[64];
@@ -27,6 +28,9 @@ static int fixture_remove_one(const char *path, const struct stat *st, int type,
 static inline void fixture_remove(void)
 {
 	(void)nftw(fixture_dir, fixture_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	/* A test may have mounted something on it. */
+	(void)umount2(fixture_dir, MNT_DETACH);
+	(void)rmdir(fixture_dir);
 }
 
 /* The directory goes when the test ends well; one that fails leaves it to be looked at. */

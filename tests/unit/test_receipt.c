@@ -284,10 +284,10 @@ TEST(receipt_failed_sync_is_final_and_leaves_the_chain_as_it_was)
 /* Mounts a small tmpfs on the state directory, in a mount namespace of the test's own. */
 static void mount_small(const char *options)
 {
-	fixture_state();
 	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		SKIP("needs root to mount");
+	fixture_state();
 	CHECK(mount("none", fixture_dir, "tmpfs", 0, options) == 0);
 }
 
