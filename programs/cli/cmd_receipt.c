@@ -103,10 +103,10 @@ static void print_check(const struct receipt_check *c)
 	else if (c->reason[0])
 		printf("%s\n", c->reason);
 	if (c->good > 0 && c->line)
-		printf("the %" PRIu64 " before it are good\n", c->good);
+		printf("good before it: %" PRIu64 "\n", c->good);
 	else if (c->good > 0 && c->verdict == RECEIPT_VALID)
-		printf("%" PRIu64 " receipts, %" PRIu64 " to %" PRIu64 ", head %s\n", c->good,
-		       c->first_seq, c->last_seq, c->head);
+		printf("receipts %" PRIu64 " to %" PRIu64 ", head %s\n", c->first_seq, c->last_seq,
+		       c->head);
 	else if (!c->line && !c->reason[0])
 		printf("no receipts\n");
 	if (c->torn_bytes)

@@ -57,18 +57,13 @@ static json_t *short_text(const json_t *value, size_t max_bytes)
 	return statement_text(json_string_value(value), json_string_length(value), max_bytes);
 }
 
-/* NAME@VERSION */
-static json_t *runtime(const json_t *predicate)
+/* The runtime, else the program that was named. */
+static json_t *what(const json_t *predicate)
 {
-	const json_t *value = json_object_get(predicate, "runtime");
-	const json_t *name = json_object_get(value, "name");
-	const char *version = json_string_value(json_object_get(value, "version"));
-	char both[80];
+	const json_t *runtime = json_object_get(json_object_get(predicate, "runtime"), "name");
+	const json_t *shown = json_object_get(json_object_get(predicate, "argv"), "shown");
 
-	if (!json_is_string(name) || !version)
-		return short_text(name, 40);
-	int n = snprintf(both, sizeof(both), "%.39s@%.39s", json_string_value(name), version);
-	return statement_text(both, (size_t)n, 60);
+	return short_text(runtime ? runtime : json_array_get(shown, 0), 60);
 }
 
 static json_t *summary(const struct entry *e)
@@ -81,7 +76,7 @@ static json_t *summary(const struct entry *e)
 			 "cause", short_text(json_object_get(predicate, "cause"), 20), "exit_code",
 			 json_is_integer(exit_code) ? json_incref((json_t *)exit_code)
 						    : json_null(),
-			 "runtime", runtime(predicate));
+			 "what", what(predicate));
 }
 
 static const char *text_in(const json_t *object, const char *key)
@@ -101,7 +96,7 @@ static void print_row(const json_t *row)
 			 json_integer_value(exit_code));
 	printf("%6" JSON_INTEGER_FORMAT "  %-24s  %s  %-14s  %4s  %s\n",
 	       json_integer_value(json_object_get(row, "seq")), text_in(row, "time"),
-	       text_in(row, "id"), text_in(row, "cause"), code, text_in(row, "runtime"));
+	       text_in(row, "id"), text_in(row, "cause"), code, text_in(row, "what"));
 }
 
 /* Lists from the descriptor's offset on, into `list` or to stdout.  1: some line was bad. */
@@ -151,7 +146,7 @@ int receipt_ls(const struct receipt_options *mine, const struct operands *operan
 		r = chain_lines_seek_last(fd, mine->n ? mine->n : LS_DEFAULT, &err);
 	if (fd >= 0 && r == 0 && !list)
 		printf("%6s  %-24s  %-27s  %-14s  %4s  %s\n", "SEQ", "TIME", "ID", "CAUSE", "EXIT",
-		       "RUNTIME");
+		       "WHAT");
 	if (fd >= 0 && r == 0)
 		r = list_lines(fd, list, &err);
 	if (r >= 0 && list) {
