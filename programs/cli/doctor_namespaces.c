@@ -119,6 +119,17 @@ static void check_user_namespaces(const struct host *host, struct finding *f)
 	finding_set(f, DOCTOR_OK, "every jail has one of its own", NULL);
 }
 
+/* What is tried in a namespace says nothing where there is none; then that is what to mend. */
+static bool lacks_namespace(const struct host *host, struct finding *f)
+{
+	struct err err;
+
+	if (doctor_try(CLONE_NEWUSER | CLONE_NEWNS, try_namespace, (void *)host, &err) == 0)
+		return false;
+	userns_explain(host, &err, f);
+	return true;
+}
+
 static void check_overlay(const struct host *host, struct finding *f)
 {
 	struct err err;
@@ -128,6 +139,8 @@ static void check_overlay(const struct host *host, struct finding *f)
 		finding_set(f, DOCTOR_OK, "each run sees /usr through an overlay of its own", NULL);
 		return;
 	}
+	if (lacks_namespace(host, f))
+		return;
 	finding_found(f, "%s", err.text);
 	finding_set(f, DOCTOR_MISSING, "the root of a jail is an overlay, so `cay run` cannot work",
 		    err.errnum == ENODEV ? "sudo modprobe overlay"

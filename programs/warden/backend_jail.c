@@ -412,7 +412,8 @@ static enum warden_event judge(struct jail *jail)
 		return WARDEN_EVENT_MEMORY;
 	}
 	if (jail->scratch && jail->workspace.by == BY_WATCHER &&
-	    (usage->disk_bytes > most->disk_bytes || usage->disk_files > most->disk_files)) {
+	    (usage->disk_bytes + WORKSPACE_NEARLY_FULL > most->disk_bytes ||
+	     usage->disk_files >= most->disk_files)) {
 		bool first = !usage->disk_full;
 		usage->disk_full = 1;
 		/* Its writes fail now; who goes on making files is stopped. */

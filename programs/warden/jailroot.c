@@ -109,10 +109,10 @@ static int attach_dev(const struct jail_root *root, int root_fd, struct err *err
 	};
 	int r = 0;
 
-	auto_close int own =
-		root->dev_fd >= 0
-			? -1
-			: new_tmpfs(65536, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	auto_close int own = -1;
+	if (root->dev_fd < 0)
+		own = new_tmpfs(65536, "755",
+				MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NODEV, err);
 	int dev = root->dev_fd >= 0 ? root->dev_fd : own;
 	if (dev < 0)
 		return dev;

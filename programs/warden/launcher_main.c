@@ -315,7 +315,8 @@ static void plan_inside(const struct self *self, struct inside *inside)
 	inside->n_tasks = plan->n_tasks;
 	for (unsigned i = 0; i < plan->n_tasks; i++)
 		inside->tasks_fd[i] = self->fds[PLAN_FD_FIRST + i];
-	inside->n_rlimits = rlimits_plan(&plan->create.limits, plan->n_tasks == 0, inside->rlimits);
+	inside->n_rlimits = rlimits_plan(&plan->create.limits, plan->n_tasks > 0, !plan->watch_disk,
+					 inside->rlimits);
 	inside->user = has_userns ? 1000 : ids_outer_id(self->ids, plan->slot, plan->own_user);
 }
 

@@ -6,23 +6,25 @@
 
 #include <errno.h>
 
-int rlimits_plan(const struct limits *limits, bool without_cgroup,
+int rlimits_plan(const struct limits *limits, bool has_cgroup, bool has_quota,
 		 struct rlimit_want ret_want[RLIMITS_MAX])
 {
+	/* The agent counts too. */
+	rlim_t pids = limits->pids + (has_cgroup ? 32 : 1);
 	int n = 0;
 
 	/* 1, not 0: a piped core_pattern ignores 0 and would run a root helper. */
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_CORE, 1 };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_NOFILE, limits->open_files };
-	/* The agent counts too. */
-	ret_want[n++] = (struct rlimit_want){ RLIMIT_NPROC, limits->pids + 1 };
-	ret_want[n++] = (struct rlimit_want){ RLIMIT_FSIZE, limits->disk_bytes };
+	ret_want[n++] = (struct rlimit_want){ RLIMIT_NPROC, pids };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_MEMLOCK, 8u << 20 };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_MSGQUEUE, 819200 };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_SIGPENDING, 4096 };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_NICE, 0 };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_RTPRIO, 0 };
-	if (without_cgroup)
+	if (!has_quota)
+		ret_want[n++] = (struct rlimit_want){ RLIMIT_FSIZE, limits->disk_bytes };
+	if (!has_cgroup)
 		ret_want[n++] = (struct rlimit_want){ RLIMIT_DATA, limits->memory_bytes };
 	return n;
 }

@@ -19,9 +19,9 @@ struct rlimit_want {
 	rlim_t value; /* soft and hard */
 };
 
-/* The list for these limits; without a cgroup memory is bounded per process too.  Returns its
- * length. */
-int rlimits_plan(const struct limits *limits, bool without_cgroup,
+/* The list for these limits.  Where a cgroup or a quota holds a limit exactly, and tells when it
+ * was hit, the rlimit leaves it the first word.  Returns the length. */
+int rlimits_plan(const struct limits *limits, bool has_cgroup, bool has_quota,
 		 struct rlimit_want ret_want[RLIMITS_MAX]);
 
 /* Sets them for this process.  A hard limit that is lower already stays. */

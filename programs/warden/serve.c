@@ -70,10 +70,12 @@ static int answer_kill(struct call *call, struct err *err)
 
 static int answer_destroy(struct call *call, struct err *err)
 {
-	int r = sandbox_kill(call->sandbox, err);
+	struct err ignored;
 
-	if (r == 0)
-		(void)sandbox_stats(call->sandbox, err);
+	/* Before the end for what only living processes tell, after it for what the kernel sums. */
+	(void)sandbox_stats(call->sandbox, &ignored);
+	int r = sandbox_kill(call->sandbox, err);
+	(void)sandbox_stats(call->sandbox, &ignored);
 	call->reply->usage = call->sandbox->usage;
 	sandbox_destroy(call->sandbox);
 	return r;

@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 
 #define INODE_BYTES 256
-#define NEARLY_FULL 65536 /* bytes left that count as full */
 
 /* Inode tables and bitmaps come on top, so that the user gets what was promised. */
 static uint64_t image_size(const struct limits *limits)
@@ -287,7 +286,7 @@ void workspace_usage(const struct workspace *workspace, struct usage *usage)
 	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	usage->disk_bytes = used > workspace->start_bytes ? used - workspace->start_bytes : 0;
 	usage->disk_files = (uint64_t)(fs.f_files - fs.f_ffree) - workspace->start_files;
-	if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < NEARLY_FULL || fs.f_ffree == 0)
+	if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < WORKSPACE_NEARLY_FULL || fs.f_ffree == 0)
 		usage->disk_full = 1;
 }
 

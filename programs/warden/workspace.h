@@ -14,6 +14,8 @@
 struct err;
 struct run;
 
+#define WORKSPACE_NEARLY_FULL 65536 /* bytes left that count as full */
+
 struct workspace {
 	uint32_t by;                       /* enum enforcer */
 	int mount_fd;                      /* root: a detached mount; -1 otherwise */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define PLENTY (1u << 30)
@@ -266,7 +267,8 @@ TEST(agent_opens_a_terminal)
 	CHECK_INT(client_next(&client)->type, AGENT_STARTED);
 	client_send(&client, AGENT_STDIN, 2, "typed\n", 6);
 	CHECK_INT(client_finish(&client, 2), 0);
-	CHECK(strstr(client.out, "24 81\r\nx\r\n"));
+	CHECK(strstr(client.out, "24 81\r\n"));
+	CHECK(strstr(client.out, "x\r\n"));
 	CHECK(strstr(client.out, "got typed\r\n"));
 }
 
@@ -426,4 +428,23 @@ TEST(agent_waits_for_a_client_that_does_not_read)
 	}
 	CHECK_INT(got, 3000000);
 	CHECK_INT(pongs, 100);
+}
+
+TEST(agent_sleeps_while_it_has_to_wait)
+{
+	struct rusage usage;
+
+	start();
+	run(2, 0, 0, "echo owed"); /* has ended, and nobody takes what it said */
+	run(3, EXEC_STDIN, 0, "exec sleep 60");
+	client_feed(&client, AGENT_STDIN, 3, client.out, AGENT_STDIN_WINDOW); /* fills the pipe */
+	run(1, 0, PLENTY, "exec yes"); /* fills the stream: we do not read */
+	usleep(200000);
+	client_send(&client, AGENT_PING, 0, NULL, 0); /* waits there */
+	usleep(1000000);
+	close(client.fd);
+	CHECK_INT(client_wait(&client), 0);
+	CHECK_INT(getrusage(RUSAGE_CHILDREN, &usage), 0);
+	CHECK(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec == 0);
+	CHECK(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec < 500000);
 }

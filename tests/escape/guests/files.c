@@ -60,7 +60,7 @@ static void change_file(const char *path)
 	REFUSED(open(path, O_RDWR | O_TRUNC), EROFS, EACCES);
 	REFUSED(truncate(path, 0), EROFS, EACCES);
 	REFUSED(unlink(path), EROFS, EACCES);
-	REFUSED(rename(path, "/usr/planted"), EROFS, EACCES);
+	REFUSED(rename(path, "/usr/planted"), EROFS, EACCES, EXDEV);
 	REFUSED(rename(path, "/tmp/planted"), EROFS, EACCES, EXDEV);
 	REFUSED(chmod(path, 0777), EROFS, EPERM, EACCES);
 	REFUSED(chown(path, 1000, 1000), EROFS, EPERM, EACCES);

@@ -58,8 +58,9 @@ def play_b():
     open("/dev/null").close()
     open("/etc/passwd").close()
     for path in ("/dev/shm", "/tmp"):
-        if os.listdir(path):
-            bad.append(f"{path} has {os.listdir(path)}")
+        left = [name for name in os.listdir(path) if name != "code"]  # our own program
+        if left:
+            bad.append(f"{path} has {left}")
 
 
 play_a() if os.environ["ROLE"] == "a" else play_b()

@@ -26,7 +26,7 @@ class Ran:
 
     @property
     def cause(self):
-        return self.document["cause"]["name"]
+        return self.document["cause"]
 
     @property
     def flags(self):
@@ -36,9 +36,8 @@ class Ran:
     def usage(self):
         return self.document["usage"]
 
-    @property
-    def enforced_by(self):
-        return self.document["enforced_by"]
+    def enforced_by(self, limit):
+        return self.document["limits"][limit]["enforced_by"]
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ def test_memory_ends_the_program(run):
     assert ran.cause == "oom", ran.document
     assert ran.code == 128 + 9
     assert "ate" not in ran.document["stdout"]
-    assert ran.document["cause"]["limit"] == 96 << 20
+    assert ran.document["cause_detail"]["limit"] == 96 << 20
     assert ran.usage["peak_memory_bytes"] <= (96 << 20) + (4 << 20)
 
 
@@ -89,7 +89,7 @@ def test_a_fork_bomb_is_dead_at_its_end(run, slow):
 def test_time_is_over(run, slow):
     ran = run("--timeout", "1s", "--", "/bin/sleep", "60")
     assert (ran.cause, ran.code) == ("timeout", 124)
-    assert ran.document["cause"]["limit"] == 1000
+    assert ran.document["cause_detail"]["limit"] == 1000
     assert 1 <= ran.seconds < 1 + 1 * slow
 
 
@@ -145,15 +145,15 @@ except OSError as e:
 """
     ran = run("--disk", "20M", "-c", code)
     if role == "root":
-        assert ran.enforced_by["disk"] in ("loop_file", "project_quota"), ran.enforced_by
-    if ran.enforced_by["disk"] != "watcher":
+        assert ran.enforced_by("disk_bytes") == "loop_file", ran.document["limits"]
+    if ran.enforced_by("disk_bytes") != "watcher":
         assert ran.document["stdout"].strip() in ("ENOSPC", "EDQUOT"), ran.document
     assert ran.flags["disk"]["limit"] == 20 << 20
 
 
 def test_disk_io_is_held_where_the_receipt_says_so(run):
     ran = run("--", "/bin/true")
-    assert ran.enforced_by["io"] in ("cgroup2", "none")
+    assert ran.enforced_by("io_bytes_per_s") in ("cgroup2", "none")
 
 
 @pytest.mark.parametrize("limit", ["1", "4096K", "-1", "nonsense", "0"])
@@ -179,6 +179,6 @@ def quota_state(role, tmp_path, monkeypatch):
 
 def test_a_project_quota_holds_the_disk(run, quota_state):
     ran = run("--disk", "20M", "--", "/bin/dd", "if=/dev/zero", "of=/workspace/x", "bs=1M", "count=60")
-    assert ran.enforced_by["disk"] == "project_quota", ran.enforced_by
+    assert ran.enforced_by("disk_bytes") == "project_quota", ran.document["limits"]
     assert ran.code == 1 and "disk" in ran.flags
     assert list((quota_state / "runs").iterdir()) == []

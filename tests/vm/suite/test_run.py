@@ -50,7 +50,7 @@ def test_the_document_has_its_parts(run):
     ran = run("-c", "import sys; print('out'); print('err', file=sys.stderr)")
     document = ran.document
     assert document["stdout"] == "out\n" and document["stderr"] == "err\n"
-    for part in ("cause", "flags", "usage", "limits", "receipt", "files", "enforced_by"):
+    for part in ("cause", "flags", "usage", "limits", "receipt", "files", "start", "isolation"):
         assert part in document, part
     assert ran.usage["wall_ms"] > 0 and ran.usage["cpu_ms"] > 0
     assert ran.usage["peak_memory_bytes"] > 1 << 20
@@ -58,15 +58,18 @@ def test_the_document_has_its_parts(run):
 
 def test_cgroup_v2_holds_the_limits(run):
     ran = run("--", "/bin/true")
-    for limit in ("memory", "cpu", "pids"):
-        assert ran.enforced_by[limit] == "cgroup2", ran.enforced_by
+    assert ran.document["isolation"]["cgroup_version"] == 2
+    assert ran.document["isolation"]["layers"]["absent"] == []
+    for limit in ("memory_bytes", "cpu_millis", "pids"):
+        assert ran.enforced_by(limit) == "cgroup2", ran.document["limits"]
 
 
 def test_results_come_back(run, tmp_path):
     code = "open('/workspace/output/made.txt', 'w').write('here')"
     ran = run("-c", code, cwd=tmp_path)
     assert (tmp_path / "made.txt").read_text() == "here"
-    assert any("made.txt" in json.dumps(file) for file in ran.document["files"])
+    assert [file["path"] for file in ran.document["files"]] == ["made.txt"]
+    assert ran.document["files"][0]["size"] == 4
 
 
 def test_a_tier_that_is_not_here_is_refused(cay):
