@@ -159,6 +159,8 @@ static void check_proc(const struct host *host, struct finding *f)
 			    NULL);
 		return;
 	}
+	if (lacks_namespace(host, f))
+		return;
 	finding_found(f, "%s", err.text);
 	finding_set(
 		f, DOCTOR_MISSING,
@@ -258,9 +260,8 @@ static void check_ranges_of_root(const struct host *host, struct finding *f)
 		finding_set(f, DOCTOR_OK, "each run gets 65536 host uids that nobody else has",
 			    NULL);
 	else
-		finding_set(f, DOCTOR_DEGRADED,
-			    "this root is root of a user namespace and has no uids to give away; "
-			    "runs may share one",
+		finding_set(f, DOCTOR_MISSING,
+			    "this root is root of a user namespace and has no uids to give to runs",
 			    "# run cay outside of this container");
 }
 
@@ -307,7 +308,7 @@ static void check_id_ranges(const struct host *host, struct finding *f)
 
 const struct check doctor_namespace_checks[] = {
 	{ "user_namespaces", "user namespaces", true, check_user_namespaces },
-	{ "id_ranges", "uid ranges", false, check_id_ranges },
+	{ "id_ranges", "uid ranges", true, check_id_ranges },
 	{ "overlay", "overlay", true, check_overlay },
 	{ "proc", "/proc", true, check_proc },
 	{ 0 },

@@ -230,7 +230,7 @@ TEST(root_of_a_container_has_no_ranges_to_give)
 	put(&host, "proc/self/uid_map", "         0          0 4294967295\n");
 	CHECK_INT(run(&host, "id_ranges").status, DOCTOR_OK);
 	put(&host, "proc/self/uid_map", "         0     100000      65536\n");
-	CHECK_INT(run(&host, "id_ranges").status, DOCTOR_DEGRADED);
+	CHECK_INT(run(&host, "id_ranges").status, DOCTOR_MISSING);
 }
 
 TEST(settings_of_the_host_are_judged_by_their_number)
