@@ -147,8 +147,8 @@ TEST(verify_garbage_is_a_matter_of_the_format)
 		"[[[[\n",
 		"{\"payload\":1,\"payloadType\":2,\"signatures\":3}\n",
 		"\xff\xfe\n",
-		"{\"payloadType\":\"application/vnd.in-toto+json\",\"payload\":\"\","
-		"\"signatures\":[]}\n",
+		("{\"payloadType\":\"application/vnd.in-toto+json\",\"payload\":\"\","
+		 "\"signatures\":[]}\n"),
 	};
 
 	make_chain();
