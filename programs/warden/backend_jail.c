@@ -70,8 +70,8 @@ static int make_workspace(struct jail *jail, const struct warden_create *create,
 	if (bind || !create->own_workspace)
 		return 0;
 	jail->scratch = true;
-	return workspace_create(&jail->workspace, &jail->run, host.state_dir, &create->limits, uid,
-				gid, err);
+	return workspace_create(&jail->workspace, &jail->run, host.state_dir, &create->limits,
+				host.ids.mode == IDS_ROOT, uid, gid, err);
 }
 
 static int create(const struct backend_spec *spec, void **ret_state, struct err *err)
@@ -228,7 +228,7 @@ static void describe(const struct jail *jail, const struct launcher_reply *reply
 		.layers_held = reply->layers_held,
 		.layers_absent = reply->layers_absent,
 		.landlock_abi = reply->landlock_abi,
-		.uid_base = ids_host_uid(&host.ids, jail->slot, jail->own_user),
+		.uid_base = ids_first_uid(&host.ids, jail->slot),
 		.uid_count = host.ids.slot_size,
 		.cgroup_version = host.cgroups.version,
 		.by = { .memory = BY_WATCHER,

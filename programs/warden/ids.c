@@ -45,6 +45,18 @@ static bool has_helpers(void)
 	return access("/usr/bin/newuidmap", X_OK) == 0 && access("/usr/bin/newgidmap", X_OK) == 0;
 }
 
+/* Root of the machine, not of some user namespace in it: every uid is ours to map. */
+static bool is_real_root(void)
+{
+	char text[128];
+	unsigned first, outside, count;
+
+	return geteuid() == 0 &&
+	       fd_read_text_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) > 0 &&
+	       sscanf(text, "%u %u %u", &first, &outside, &count) == 3 && first == 0 &&
+	       outside == 0 && count == UINT32_MAX;
+}
+
 /* The file whose bytes stand for slots.  Each user has one. */
 static int open_leases(struct err *err)
 {
@@ -101,7 +113,7 @@ int ids_lease(struct ids *ids, uint32_t n_slots, struct err *err)
 		.lease_fd = -1,
 	};
 	uint32_t max = 0, uids = 0, gids = 0;
-	if (ids->own_uid == 0) {
+	if (is_real_root()) {
 		ids->mode = IDS_ROOT;
 		ids->uid_first = ids->gid_first = ROOT_FIRST;
 		ids->slot_size = ROOT_SLOT;
@@ -294,4 +306,9 @@ gid_t ids_host_gid(const struct ids *ids, uint32_t slot, bool own_user)
 	if (is_own(ids, own_user))
 		return ids->own_gid;
 	return ids->gid_first + slot * ids->slot_size + INSIDE_UID;
+}
+
+uid_t ids_first_uid(const struct ids *ids, uint32_t slot)
+{
+	return ids->mode == IDS_SINGLE ? ids->own_uid : ids->uid_first + slot * ids->slot_size;
 }

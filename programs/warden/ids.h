@@ -44,7 +44,10 @@ int ids_map_sandbox(const struct ids *ids, uint32_t slot, bool own_user, int pro
 uid_t ids_host_uid(const struct ids *ids, uint32_t slot, bool own_user);
 gid_t ids_host_gid(const struct ids *ids, uint32_t slot, bool own_user);
 
-/* What it is in U. */
+/* The first host uid of the slot: its uid 0, or the user's one uid. */
+uid_t ids_first_uid(const struct ids *ids, uint32_t slot);
+
+/* What the sandbox's uid 1000 is in U. */
 uid_t ids_outer_id(const struct ids *ids, uint32_t slot, bool own_user);
 
 /* The expected content of the sandbox's uid_map, as U reads it. */

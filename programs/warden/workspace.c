@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 
 #define INODE_BYTES 256
+#define BLOCK 4096
 
 /* Inode tables and bitmaps come on top, so that the user gets what was promised. */
 static uint64_t image_size(const struct limits *limits)
@@ -28,7 +29,7 @@ static uint64_t image_size(const struct limits *limits)
 	uint64_t size = limits->disk_bytes + limits->disk_files * INODE_BYTES;
 
 	size += size / 128 + (2u << 20);
-	return (size + 4095) & ~4095ull;
+	return (size + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 static int run_mkfs(const char *path, uint64_t files, struct err *err)
@@ -71,25 +72,63 @@ static int run_mkfs(const char *path, uint64_t files, struct err *err)
 	return 0;
 }
 
+static uint64_t little(const uint8_t *at)
+{
+	return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+	       (uint64_t)at[3] << 24;
+}
+
+/* Blocks of an empty file system that its user could not have, or has beyond the promise: the
+ * kernel keeps a fiftieth, at most 4096 blocks, for itself. */
+static int64_t blocks_beyond(int image, uint64_t promised)
+{
+	uint8_t super[1024];
+
+	if (pread(image, super, sizeof(super), 1024) != (ssize_t)sizeof(super))
+		return 0;
+	uint64_t blocks = little(super + 4), free_blocks = little(super + 12);
+	uint64_t kept = blocks / 50 < 4096 ? blocks / 50 : 4096;
+	return (int64_t)(free_blocks - kept) - (int64_t)((promised + BLOCK - 1) / BLOCK);
+}
+
+/* Makes the file system and cuts the file until what is left is what was promised. */
+static int make_filesystem(int image, const char *path, const struct limits *limits,
+			   struct err *err)
+{
+	uint64_t size = image_size(limits);
+
+	for (int tries = 0; tries < 4; tries++) {
+		if (ftruncate(image, 0) < 0 || ftruncate(image, (off_t)size) < 0)
+			return err_errno(err, errno, "make '%s'", path);
+		int r = run_mkfs(path, limits->disk_files, err);
+		if (r < 0)
+			return r;
+		int64_t beyond = blocks_beyond(image, limits->disk_bytes);
+		if (beyond == 0)
+			break;
+		size -= (uint64_t)(beyond * BLOCK);
+	}
+	return 0;
+}
+
 /* An empty file system of that size, made once: the sparse copy of it costs a tenth of mke2fs. */
 static int open_template(const char *state_dir, const struct limits *limits, struct err *err)
 {
 	char path[1200], temp[1300];
-	uint64_t size = image_size(limits);
 
 	snprintf(path, sizeof(path), "%.1024s/pool", state_dir);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", path);
-	snprintf(path, sizeof(path), "%.1024s/pool/ext4-%" PRIu64 "-%" PRIu64, state_dir, size,
-		 limits->disk_files);
+	snprintf(path, sizeof(path), "%.1024s/pool/ext4-%" PRIu64 "-%" PRIu64, state_dir,
+		 limits->disk_bytes, limits->disk_files);
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	snprintf(temp, sizeof(temp), "%s.%d", path, getpid());
 	auto_close int out = open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (out < 0 || ftruncate(out, (off_t)size) < 0)
+	if (out < 0)
 		return err_errno(err, errno, "make '%s'", temp);
-	int r = run_mkfs(temp, limits->disk_files, err);
+	int r = make_filesystem(out, temp, limits, err);
 	if (r == 0 && rename(temp, path) < 0)
 		r = err_errno(err, errno, "put '%s' in place", path);
 	if (r < 0) {
@@ -201,15 +240,15 @@ static int make_directory(struct workspace *workspace, const struct run *run, bo
 }
 
 int workspace_create(struct workspace *workspace, const struct run *run, const char *state_dir,
-		     const struct limits *limits, uid_t uid, gid_t gid, struct err *err)
+		     const struct limits *limits, bool as_root, uid_t uid, gid_t gid,
+		     struct err *err)
 {
-	bool as_root = geteuid() == 0;
 	struct err why;
 	struct stat st;
 	struct statfs fs;
 	int r = -1;
 
-	*workspace = (struct workspace){ .mount_fd = -1 };
+	*workspace = (struct workspace){ .mount_fd = -1, .limit_bytes = limits->disk_bytes };
 	if (fstat(run->dir_fd, &st) == 0)
 		workspace->device = st.st_dev;
 	/* No loop device, no mke2fs: a directory will do, and the receipt says so. */
@@ -286,7 +325,8 @@ void workspace_usage(const struct workspace *workspace, struct usage *usage)
 	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	usage->disk_bytes = used > workspace->start_bytes ? used - workspace->start_bytes : 0;
 	usage->disk_files = (uint64_t)(fs.f_files - fs.f_ffree) - workspace->start_files;
-	if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < WORKSPACE_NEARLY_FULL || fs.f_ffree == 0)
+	/* A large write can fail before the last block is taken. */
+	if (usage->disk_bytes + WORKSPACE_NEARLY_FULL >= workspace->limit_bytes || fs.f_ffree == 0)
 		usage->disk_full = 1;
 }
 

@@ -21,12 +21,14 @@ struct workspace {
 	int mount_fd;                      /* root: a detached mount; -1 otherwise */
 	char path[1024];                   /* a watched directory */
 	uint64_t start_bytes, start_files; /* what the empty file system itself takes */
-	dev_t device;                      /* the disk that carries it */
+	uint64_t limit_bytes;
+	dev_t device; /* the disk that carries it */
 };
 
-/* uid and gid: host ids of the sandbox's user, when root makes it. */
+/* uid and gid: host ids of the sandbox's user, when the machine's root makes it. */
 int workspace_create(struct workspace *workspace, const struct run *run, const char *state_dir,
-		     const struct limits *limits, uid_t uid, gid_t gid, struct err *err);
+		     const struct limits *limits, bool as_root, uid_t uid, gid_t gid,
+		     struct err *err);
 
 /* Shows a directory of the user's, whose owner becomes the sandbox's user; as root. */
 int workspace_show(const char *path, bool read_only, uid_t uid, gid_t gid, struct err *err);
