@@ -50,7 +50,6 @@ class Cay:
 
     def __init__(self, role, folder, state):
         self.folder, self.state = folder, state
-        self.prefix = [] if role == "self" else ["runuser", "-u", role, "--"]
         self.owner = None if role == "self" else pwd.getpwnam(role)
         self.own(folder)
 
@@ -62,7 +61,10 @@ class Cay:
         """A file in the current folder that its user may read."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.own(path.parent)
+        for parent in path.parents:
+            if parent == self.folder:
+                break
+            self.own(parent)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         path.chmod(mode)
         self.own(path)
@@ -72,8 +74,11 @@ class Cay:
         given = {**os.environ, "CAY_STATE": str(self.state), **(env or {})}
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, **more}
-        return subprocess.Popen([*self.prefix, os.environ["CAY"], *map(str, args)],
-                                cwd=self.folder, env=given, **streams)
+        if self.owner:
+            given["HOME"] = self.owner.pw_dir
+            streams.update(user=self.owner.pw_uid, group=self.owner.pw_gid, extra_groups=[])
+        return subprocess.Popen([os.environ["CAY"], *map(str, args)], cwd=self.folder, env=given,
+                                **streams)
 
     def __call__(self, *args, stdin=None, timeout=60, **more):
         if stdin is not None:

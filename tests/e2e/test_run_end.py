@@ -2,7 +2,6 @@
 """How a run ends: cause, flags, exit code, and a receipt however it was."""
 import json
 import signal
-import subprocess
 import time
 
 import pytest
@@ -13,14 +12,10 @@ SLEEP = "import time\nprint('ready', flush=True)\ntime.sleep(60)"
 def interrupt(cay, *numbers, code=SLEEP, flags=()):
     """Starts, waits for the first line, sends the signals; the answer and how long it took."""
     process = cay.start("run", *flags, "-c", code)
-    child = process.pid
-    if cay.prefix:
-        # runuser stands between us and cay.
-        child = int(subprocess.check_output(["pgrep", "-P", str(process.pid)]))
     assert process.stdout.readline() == b"ready\n"
     began = time.monotonic()
     for number in numbers:
-        subprocess.run(["kill", f"-{int(number)}", str(child)], check=True)
+        process.send_signal(number)
         time.sleep(0.2)
     out, err = process.communicate(timeout=10)
     return process.returncode, out, err.decode(), time.monotonic() - began
