@@ -7,10 +7,11 @@
 
 Compared: mounts, cgroups named cay-*, namespaces (held by a process or an open descriptor),
 loop devices, network interfaces, runs/ of the state directories, /dev/shm, System V objects,
-and cay's things in /tmp and /run; and processes, of which those count that are ours: in a
-namespace that is not the machine's, running a program of cay's, or started under the suite
-(LEAKCHECK_TOKEN in their environment).  What is on its way out gets three seconds, so that a
-process that has just been killed is no finding.
+and cay's things in /tmp; and processes, of which those count that are ours: in a namespace that
+is not the machine's, running a program of cay's, or started under the suite (LEAKCHECK_TOKEN in
+their environment).  What somebody else on this machine runs at the same time is not ours: a
+process with a living parent that has no token.  What is on its way out gets three seconds, so
+that a process that has just been killed is no finding.
 
 As an ordinary user it sees the processes of that user only.
 """
@@ -60,9 +61,9 @@ def namespaces():
             held |= {link(e.path) for e in os.scandir(f"/proc/{pid}/fd")}
         except OSError:
             pass
-        for name in held:
-            if NAMESPACE_LINK.match(name):
-                found.setdefault(name, f"held by {pid} {text(f'/proc/{pid}/comm').strip()}")
+        held = {name for name in held if NAMESPACE_LINK.match(name)} - found.keys()
+        if held and not is_foreign(pid):
+            found.update({name: f"held by {pid} {comm(pid)}" for name in held})
     return found
 
 
@@ -71,16 +72,43 @@ def stat_fields(pid):
     return text(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
-def is_ours(pid, host_namespaces, token):
+def parent(pid):
+    fields = stat_fields(pid)
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def comm(pid):
+    return text(f"/proc/{pid}/comm").strip()
+
+
+def has_our_name(pid):
     exe = os.path.basename(link(f"/proc/{pid}/exe")).replace(" (deleted)", "")
-    if OUR_NAMES.match(exe.removeprefix("memfd:")):
+    return bool(OUR_NAMES.match(exe.removeprefix("memfd:")) or OUR_NAMES.match(comm(pid)))
+
+
+def has_token(pid):
+    token = os.environ.get("LEAKCHECK_TOKEN", "")
+    return bool(token) and f"LEAKCHECK_TOKEN={token}\0" in text(f"/proc/{pid}/environ")
+
+
+def is_foreign(pid):
+    """Somebody else's run: above it is a living process that is neither of cay nor of our suite.
+
+    An orphan has none: whoever adopts orphans does not count."""
+    host = HOST_NAMESPACES
+    while pid > 1 and not has_token(pid):
+        outside = namespaces_of(pid) <= host and not has_our_name(pid)
+        if outside and comm(pid) != "systemd":
+            return pid not in ANCESTORS
+        pid = parent(pid)
+    return False
+
+
+def is_ours(pid):
+    if has_token(pid):
         return True
-    if OUR_NAMES.match(text(f"/proc/{pid}/comm").strip()):
-        return True
-    if token and f"LEAKCHECK_TOKEN={token}\0" in text(f"/proc/{pid}/environ"):
-        return True
-    own = namespaces_of(pid)
-    return bool(own) and not own <= host_namespaces
+    inside = not namespaces_of(pid) <= HOST_NAMESPACES
+    return (inside or has_our_name(pid)) and not is_foreign(pid)
 
 
 def ancestors():
@@ -88,25 +116,25 @@ def ancestors():
     found, pid = set(), os.getpid()
     while pid > 0 and pid not in found:
         found.add(pid)
-        fields = stat_fields(pid)
-        pid = int(fields[1]) if len(fields) > 1 else 0
+        pid = parent(pid)
     return found
 
 
+HOST_NAMESPACES = namespaces_of(1) | namespaces_of("self")
+ANCESTORS = ancestors()
+
+
 def processes():
-    host = namespaces_of(1) | namespaces_of("self")
-    token = os.environ.get("LEAKCHECK_TOKEN", "")
-    found, skip = {}, ancestors()
+    found = {}
     for pid in pids():
         fields = stat_fields(pid)
-        if pid in skip or len(fields) < 20 or fields[1] == "2" or pid == 2:
+        is_kernel_thread = pid == 2 or (len(fields) > 1 and fields[1] == "2")
+        if pid in ANCESTORS or len(fields) < 20 or is_kernel_thread or not is_ours(pid):
             continue
-        if is_ours(pid, host, token):
-            command = text(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
-            found[f"{pid} started {fields[19]}"] = (
-                f"state {fields[0]}, parent {fields[1]}, "
-                f"{command[:120] or text(f'/proc/{pid}/comm').strip()}"
-            )
+        command = text(f"/proc/{pid}/cmdline").replace("\0", " ").replace("\n", " ").strip()
+        found[f"{pid} started {fields[19]}"] = (
+            f"state {fields[0]}, parent {fields[1]}, {command[:120] or comm(pid)}"
+        )
     return found
 
 
@@ -122,8 +150,12 @@ def mounts():
 
 def cgroups():
     found = {}
-    for top, names, _ in os.walk("/sys/fs/cgroup"):
-        found.update({os.path.join(top, n): "" for n in names if n.startswith("cay-")})
+    for top, names, files in os.walk("/sys/fs/cgroup"):
+        if "/cay-" not in top or "cgroup.procs" not in files:
+            continue
+        inside = [int(pid) for pid in text(os.path.join(top, "cgroup.procs")).split()]
+        if not any(is_foreign(pid) for pid in inside):
+            found[top] = f"with {len(inside)} processes"
     return found
 
 
@@ -155,7 +187,7 @@ def snapshot(state_dirs):
         "network interface": listing("/sys/class/net/*"),
         "shared memory": listing("/dev/shm/*"),
         "System V object": sysv(),
-        "leftover": {**listing("/tmp/cay*"), **listing("/run/cay*")},
+        "leftover": listing("/tmp/cay-[a-z]*"),
         "run directory": {},
     }
     for state in state_dirs:
@@ -169,8 +201,8 @@ def differences(before, now):
     for kind, things in now.items():
         old = before.get(kind, {})
         lines += [f"left behind: {kind} {k} {v}".rstrip() for k, v in things.items() if k not in old]
-        # A process or namespace of somebody else may end while a suite runs.
-        if kind not in ("process", "namespace"):
+        # The rest may end while a suite runs, or be swept by it.
+        if kind in ("mount", "network interface", "shared memory", "System V object"):
             lines += [f"lost: {kind} {k} {v}".rstrip() for k, v in old.items() if k not in things]
     return lines
 

@@ -76,10 +76,7 @@ suite() {
 	printf -- '--- %s: %d s\n' "$name" $((SECONDS - began))
 }
 
-# Descendants of a suite are known by this token, wherever they end up.
-leakcheck() {
-	LEAKCHECK_TOKEN=$suite_token /usr/bin/python3 "$top/tests/leakcheck.py" "$@"
-}
+leakcheck() { /usr/bin/python3 "$top/tests/leakcheck.py" "$@"; }
 
 step() { # step NAME FUNCTION: a build that must succeed; done once
 	local began=$SECONDS
@@ -153,7 +150,7 @@ pytest_here() { # the command line that runs a folder of tests, one word per lin
 		[ -z "${!name:-}" ] || printf '%s=%s\n' "$name" "${!name}"
 	done
 	printf '%s\n' "HOME=$home" "TMPDIR=$tmp" "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
-		LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "LEAKCHECK_TOKEN=$suite_token" "CAY_TEST_ROLE=$role" \
+		LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "LEAKCHECK_TOKEN=$LEAKCHECK_TOKEN" "CAY_TEST_ROLE=$role" \
 		"CAY=$tree/build/cay" "CAY_BUILD=$tree/build" "CAY_SWITCH=$tree/build-switch" "CAY_STATE=$state" \
 		/usr/bin/python3 -m pytest -p no:cacheprovider --color=no -rsfE --tb=short --rootdir="$tree/tests" \
 		"$tree/tests/$folder"
@@ -223,7 +220,8 @@ test_main() {
 	case " ${names[*]} " in *" vm "*) setup vm ;; esac
 	mkdir -p "$test_dir/state"
 	chmod 700 "$test_dir/state"
-	suite_token=$$-$(date +%s)
+	# Descendants of a suite are known by this, wherever they end up.
+	export LEAKCHECK_TOKEN=$$-$(date +%s)
 	trap remove_user EXIT
 	for name in "${names[@]}"; do
 		"test_$name" || true
