@@ -93,12 +93,12 @@ int in_child(void (*run)(void))
 	return status;
 }
 
-/* Our own user, the canary, and no file of the kernel's that could be written: no host is so. */
+/* No root, the canary, and no file of the kernel's that could be written: no host is so. */
 static bool in_sandbox(void)
 {
 	struct stat st;
 
-	return getuid() == 1000 && stat("/.cay/canary", &st) == 0 && stat("/workspace", &st) == 0 &&
+	return getuid() != 0 && stat("/.cay/canary", &st) == 0 && stat("/workspace", &st) == 0 &&
 	       access("/proc/sys/kernel/core_pattern", W_OK) != 0;
 }
 
