@@ -145,7 +145,11 @@ static int add_layer(struct build *build, struct err *err)
 	if (build->index_failed && strcmp(build->runtime->prefix, "/usr") == 0)
 		return debian_add(build, err);
 	if (build->index_failed)
-		(void)err_while(err, "no package index has what is needed");
+		err_make(err, ERR_UNSUPPORTED,
+			 "no package index gives pip the libraries of %s (its last words are "
+			 "above); "
+			 "PIP_INDEX_URL or pip.conf names another one",
+			 build->runtime->name);
 	return fail_build(build, err);
 }
 
