@@ -74,8 +74,8 @@ static int reserve(struct link *link, size_t len, struct err *err)
 	return 0;
 }
 
-static int enqueue(struct link *link, uint16_t type, uint32_t channel, const void *payload,
-		   size_t len, struct err *err)
+int link_queue(struct link *link, uint16_t type, uint32_t channel, const void *payload, size_t len,
+	       struct err *err)
 {
 	int r = reserve(link, FRAME_HEADER + len, err);
 
@@ -91,7 +91,7 @@ static int enqueue(struct link *link, uint16_t type, uint32_t channel, const voi
 int link_send(struct link *link, uint16_t type, uint32_t channel, const void *payload, size_t len,
 	      struct err *err)
 {
-	int r = enqueue(link, type, channel, payload, len, err);
+	int r = link_queue(link, type, channel, payload, len, err);
 
 	return r < 0 ? r : link_flush(link, err);
 }
@@ -214,14 +214,14 @@ int link_put_file(struct link *link, uint32_t channel, const char *path, uint32_
 	if (pack.bad)
 		return err_make(err, ERR_INVALID, "the file name is too long");
 	/* Not sent yet: with small files all that follows goes out in one write. */
-	int r = enqueue(link, AGENT_WRITE, channel, pack.data, pack.len, err);
+	int r = link_queue(link, AGENT_WRITE, channel, pack.data, pack.len, err);
 	while (r >= 0 && left > 0) {
 		r = wait_credit(link, channel, &credit, err);
 		if (r < 0)
 			return r;
 		size_t n = left < credit ? left : credit;
 		n = n < FILE_PIECE ? n : FILE_PIECE;
-		r = enqueue(link, AGENT_DATA, channel, at, n, err);
+		r = link_queue(link, AGENT_DATA, channel, at, n, err);
 		at += n;
 		left -= n;
 		credit -= n;
@@ -230,5 +230,5 @@ int link_put_file(struct link *link, uint32_t channel, const char *path, uint32_
 	}
 	pack = (struct pack){ .data = payload, .size = sizeof(payload) };
 	pack_u64(&pack, len);
-	return r < 0 ? r : enqueue(link, AGENT_DONE, channel, pack.data, pack.len, err);
+	return r < 0 ? r : link_queue(link, AGENT_DONE, channel, pack.data, pack.len, err);
 }

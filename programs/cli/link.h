@@ -27,6 +27,10 @@ struct link {
 int link_init(struct link *link, int fd, int abort_fd, struct err *err);
 void link_finish(struct link *link);
 
+/* Puts a frame into the queue; it goes out with the next one that is sent. */
+int link_queue(struct link *link, uint16_t type, uint32_t channel, const void *payload, size_t len,
+	       struct err *err);
+
 /* Puts a frame into the queue and sends what the stream takes now. */
 int link_send(struct link *link, uint16_t type, uint32_t channel, const void *payload, size_t len,
 	      struct err *err);

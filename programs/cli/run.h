@@ -27,6 +27,7 @@ struct run {
 	const struct run_options *options; /* borrowed */
 	struct job *job;                   /* borrowed */
 	char state[PATH_MAX];
+	char user[64];    /* who runs it, by name; empty: the uid has none */
 	char id[ID_SIZE]; /* of the execution */
 	char sandbox_id[ID_SIZE];
 

@@ -321,7 +321,8 @@ static int start(struct pump *pump, const struct agent_exec *exec, struct err *e
 		return err_errno(err, ENOMEM, "start the program");
 	int r = agent_pack_exec(&pack, exec, err);
 	if (r >= 0)
-		r = link_send_pack(&pump->run->link, AGENT_EXEC, pump->channel, &pack, err);
+		r = link_queue(&pump->run->link, AGENT_EXEC, pump->channel, pack.data, pack.len,
+			       err);
 	return r < 0 ? r : give_credit(pump, err);
 }
 

@@ -8,7 +8,6 @@
 #include "run.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <string.h>
 
 #define NAME_MAX_BYTES 512
@@ -16,14 +15,11 @@
 #define LIST_MAX_BYTES 8192
 #define SUBJECTS_MAX 18 /* both streams and the first results */
 
-/* Who: the uid is a fact; the name is the password file's word for it. */
-static json_t *who(void)
+static json_t *who(const struct run *run)
 {
-	const struct passwd *me = getpwuid(getuid());
-	const char *name = me ? me->pw_name : "";
-
 	return json_pack("{s:I, s:I, s:o}", "uid", (json_int_t)getuid(), "gid",
-			 (json_int_t)getgid(), "user", statement_text(name, strlen(name), 64));
+			 (json_int_t)getgid(), "user",
+			 statement_text(run->user, strlen(run->user), sizeof(run->user)));
 }
 
 static json_t *argv_facts(const struct job *job)
@@ -134,7 +130,7 @@ static json_t *predicate(const struct run *run, char hex[STREAMS][DIGEST_HEX_SIZ
 	json_t *p = json_object();
 
 	json_object_set_new(p, "execution", json_string(run->id));
-	json_object_set_new(p, "who", who());
+	json_object_set_new(p, "who", who(run));
 	json_object_set_new(p, "program", json_string("cay " CAY_VERSION));
 	json_object_set_new(p, "runtime", facts_runtime(run));
 	json_object_set_new(p, "code", code_facts(run->job));

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -56,6 +57,15 @@ static int digest_inputs(struct job *job, struct err *err)
 			return err_errno(err, -r, "read the input '%.256s'", input->path);
 	}
 	return 0;
+}
+
+/* The uid is a fact; the name is the password file's word for it. */
+static void find_user(struct run *run)
+{
+	const struct passwd *me = getpwuid(getuid());
+
+	if (me)
+		snprintf(run->user, sizeof(run->user), "%s", me->pw_name);
 }
 
 static int ask(struct run *run, struct err *err)
@@ -117,6 +127,7 @@ static int start(struct run *run, struct err *err)
 	int r = ask(run, err);
 
 	/* While the warden works: what takes time and does not need it. */
+	find_user(run);
 	if (r >= 0)
 		r = receipts_open(run->state, &run->receipts, err);
 	if (r >= 0)
