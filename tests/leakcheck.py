@@ -94,11 +94,11 @@ def has_token(pid):
 def is_foreign(pid):
     """Somebody else's run: above it is a living process that is neither of cay nor of our suite.
 
-    An orphan has none: whoever adopts orphans does not count."""
-    host = HOST_NAMESPACES
+    An orphan has none: whoever adopts orphans does not count.  `cay` itself has the token when it
+    is the suite's."""
     while pid > 1 and not has_token(pid):
-        outside = namespaces_of(pid) <= host and not has_our_name(pid)
-        if outside and comm(pid) != "systemd":
+        outside = namespaces_of(pid) <= HOST_NAMESPACES and not has_our_name(pid)
+        if outside and comm(pid) != "systemd" or comm(pid) == "cay":
             return pid not in ANCESTORS
         pid = parent(pid)
     return False

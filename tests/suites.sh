@@ -144,7 +144,7 @@ remove_user() {
 
 pytest_here() { # the command line that runs a folder of tests, one word per line
 	local role=$1 tree=$2 folder=$3 state=$4 home=$5 tmp=$6 name
-	printf '%s\n' env -i
+	printf '%s\n' env --chdir="$tree" -i
 	# How this machine reaches a package index.
 	for name in "${!PIP_@}" http_proxy https_proxy no_proxy SSL_CERT_FILE REQUESTS_CA_BUNDLE; do
 		[ -z "${!name:-}" ] || printf '%s=%s\n' "$name" "${!name}"
@@ -173,7 +173,7 @@ pytest_as_user() {
 	mapfile -t words < <(pytest_here user "$test_stage/tree" "$1" "$test_stage/home/state" \
 		"$test_stage/home" "$test_stage/home/tmp")
 	suite "$1 as user" "$2" setpriv --reuid="$(id -u "$test_user")" --regid="$(id -g "$test_user")" \
-		--init-groups --reset-env -- sh -c 'cd "$1" && shift && exec "$@"' sh "$test_stage/tree" "${words[@]}"
+		--init-groups --reset-env -- "${words[@]}"
 }
 
 pytest_both() {
