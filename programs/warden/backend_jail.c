@@ -383,6 +383,12 @@ static void count_tree(struct jail *jail, enum plan_watch watch)
 	}
 }
 
+/* Is there something that no cgroup and no quota counts? */
+static bool is_watched(const struct jail *jail)
+{
+	return !jail->cgroup.host || (jail->scratch && jail->workspace.by == BY_WATCHER);
+}
+
 static void stop_code(struct jail *jail)
 {
 	struct err ignored;
@@ -434,7 +440,7 @@ static int stats(void *state, struct usage *ret_usage, enum warden_event *ret_ev
 
 	(void)err;
 	jail->usage.wall_us = (uint64_t)(clock_mono_us() - jail->start_us);
-	if (!jail->cgroup.host || (jail->scratch && jail->workspace.by == BY_WATCHER))
+	if (is_watched(jail))
 		count_tree(jail, WATCH_ONLY);
 	cgroup_usage(&jail->cgroup, &jail->usage);
 	if (jail->scratch)
@@ -469,12 +475,17 @@ static int kill_jail(void *state, struct err *err)
 
 	if (!jail->running)
 		return 0;
-	if (jail->cgroup.host) {
+	if (is_watched(jail)) {
+		count_tree(jail, WATCH_LAST);
+		(void)judge(jail);
+	}
+	bool freeze_first = cgroup_is_crowded(&jail->cgroup);
+	if (freeze_first) {
 		(void)cgroup_freeze(&jail->cgroup, true, &ignored);
 		cgroup_lift_quota(&jail->cgroup);
 	}
 	(void)sys_pidfd_send_signal(jail->pidfd, SIGKILL);
-	if (jail->cgroup.host)
+	if (freeze_first)
 		(void)cgroup_freeze(&jail->cgroup, false, &ignored);
 	while (!launcher_has_ended(&host.launcher, jail->slot)) {
 		if (clock_mono_ms() > until)

@@ -251,6 +251,13 @@ int cgroup_open_tasks(const struct cgroup *cgroup, int ret_tasks[CGROUP_LEAF_MAX
 	return (int)host->n;
 }
 
+bool cgroup_is_crowded(const struct cgroup *cgroup)
+{
+	uint64_t now = 0;
+
+	return read_number(dir_of(cgroup, CTL_PIDS), "pids.current", &now) == 0 && now > 8;
+}
+
 int cgroup_freeze(struct cgroup *cgroup, bool frozen, struct err *err)
 {
 	int dir = dir_of(cgroup, CTL_FREEZER);
@@ -357,8 +364,6 @@ void cgroup_destroy(struct cgroup *cgroup)
 				break;
 			usleep(1000);
 		}
-		/* Shared with other runs: it goes with the last of them. */
-		(void)unlinkat(at->base_fd, cgroup->host->group, AT_REMOVEDIR);
 	}
 	cgroup->host = NULL;
 }

@@ -62,6 +62,10 @@ void cgroup_limit_io(struct cgroup *cgroup, dev_t device, const struct limits *l
 int cgroup_open_tasks(const struct cgroup *cgroup, int ret_tasks[CGROUP_LEAF_MAX], struct err *err);
 
 int cgroup_set_limits(struct cgroup *cgroup, const struct limits *limits, struct err *err);
+/* So many processes that they should be frozen before they are killed; freezing costs the kernel
+ * more than killing a few. */
+bool cgroup_is_crowded(const struct cgroup *cgroup);
+
 int cgroup_freeze(struct cgroup *cgroup, bool frozen, struct err *err);
 
 /* The killed may hurry: no more quota. */

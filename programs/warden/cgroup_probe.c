@@ -228,7 +228,10 @@ void cgroup_probe(struct cgroup_host *host, const char *group)
 
 void cgroup_probe_finish(struct cgroup_host *host)
 {
-	for (size_t i = 0; i < host->n; i++)
+	for (size_t i = 0; i < host->n; i++) {
+		/* Shared with other wardens: it goes with the last of them. */
+		(void)unlinkat(host->at[i].base_fd, host->group, AT_REMOVEDIR);
 		drop_fd(&host->at[i].base_fd);
+	}
 	host->n = 0;
 }

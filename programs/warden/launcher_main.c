@@ -425,11 +425,11 @@ static int start(struct self *self, struct launcher_reply *reply, int *ret_pidfd
 }
 
 /* A large workspace is counted less often: at most a tenth of our time goes into it. */
-static void count_workspace(struct jail *jail)
+static void count_workspace(struct jail *jail, bool is_last)
 {
 	int64_t now = clock_mono_ms();
 
-	if (jail->workspace_fd < 0 || now < jail->count_after_ms)
+	if (jail->workspace_fd < 0 || (now < jail->count_after_ms && !is_last))
 		return;
 	watch_disk(jail->workspace_fd, &jail->tree);
 	jail->count_after_ms = now + 100 + 10 * (clock_mono_ms() - now);
@@ -443,7 +443,7 @@ static int stats(struct self *self, struct launcher_reply *reply, struct err *er
 		return err_make(err, ERR_NOT_FOUND, "no sandbox in slot %u", plan->slot);
 	struct jail *jail = &self->jails[plan->slot];
 	watch_tree(self->proc_fd, jail->pid, &jail->tree);
-	count_workspace(jail);
+	count_workspace(jail, plan->watch == WATCH_LAST);
 	reply->tree = jail->tree;
 	/* The warden has decided; we only have the hands for it. */
 	if (plan->watch == WATCH_KILL_CODE)

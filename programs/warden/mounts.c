@@ -87,9 +87,12 @@ int mounts_restrict(int mount_fd, unsigned attrs, struct err *err)
 
 	if (attrs & MOUNT_ATTR_NOATIME)
 		attr.attr_clr = MOUNT_ATTR__ATIME;
-	if (sys_mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr) < 0)
-		return err_errno(err, errno, "restrict a mount");
-	return 0;
+	if (sys_mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr) == 0)
+		return 0;
+	/* An ordinary user may not touch how times are kept on a mount of the host's. */
+	if (errno == EPERM && (attrs & MOUNT_ATTR_NOATIME))
+		return mounts_restrict(mount_fd, attrs & ~(unsigned)MOUNT_ATTR_NOATIME, err);
+	return err_errno(err, errno, "restrict a mount");
 }
 
 int mounts_pivot(int root_fd, struct err *err)

@@ -24,6 +24,7 @@ enum launcher_ask {
 /* What a LAUNCHER_STATS does besides counting (plan.watch). */
 enum plan_watch {
 	WATCH_ONLY,
+	WATCH_LAST, /* count everything once more, however long it takes */
 	WATCH_KILL_CODE,
 	WATCH_STOP_WRITES,
 };
