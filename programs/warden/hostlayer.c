@@ -25,7 +25,7 @@ static const char *const wanted[] = {
 
 static const char *const top_links[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
-#define FORMAT 2 /* of the copy: raised when the lists above change */
+#define FORMAT 3 /* of the copy: raised when the lists above change */
 #define FILE_MAX_BYTES (16u << 20)
 #define DEPTH_MAX 8
 
@@ -118,8 +118,10 @@ static int copy_any(int from, const char *name, int to, unsigned depth, struct e
 
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
+	/* What lies in a directory that others cannot enter is not theirs, whatever its own mode.
+	 */
 	if (S_ISDIR(st.st_mode))
-		return copy_dir(from, name, to, depth, err);
+		return (st.st_mode & 0005) == 0005 ? copy_dir(from, name, to, depth, err) : 0;
 	if (S_ISLNK(st.st_mode))
 		return copy_link(from, name, to, err);
 	return copy_file(from, name, to, err);
@@ -165,6 +167,16 @@ static int build(int root, int to, struct err *err)
 	return 0;
 }
 
+static int build_at(int root, int state, const char *path, struct err *err)
+{
+	int r = path_make_dirs(state, path, 0755);
+	auto_close int to = r < 0 ? -1 : openat(state, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (to < 0)
+		return err_errno(err, r < 0 ? -r : errno, "make '%s'", path);
+	return build(root, to, err);
+}
+
 int hostlayer_ensure(const char *state_dir, char *ret_path, size_t size, struct err *err)
 {
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -180,14 +192,10 @@ int hostlayer_ensure(const char *state_dir, char *ret_path, size_t size, struct 
 		return 0;
 
 	/* Built aside and renamed, so that nobody ever sees half of it. */
-	mode_t mask = umask(0022);
 	snprintf(temp, sizeof(temp), "%s.%d", name, getpid());
-	int r = path_make_dirs(state, temp, 0755);
-	auto_close int to = r < 0 ? -1 : openat(state, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mode_t mask = umask(0022); /* the sandbox's user is not the owner, and reads it */
+	int r = build_at(root, state, temp, err);
 	umask(mask);
-	if (to < 0)
-		return err_errno(err, r < 0 ? -r : errno, "make '%s/%s'", state_dir, temp);
-	r = build(root, to, err);
 	if (r == 0 && renameat(state, temp, state, name) < 0 && errno != EEXIST &&
 	    errno != ENOTEMPTY)
 		r = err_errno(err, errno, "put '%s' in place", name);
