@@ -79,7 +79,8 @@ static void fill_environment(char *ret_env[static ENV_MAX])
 	ret_env[n] = NULL;
 }
 
-static int start(const char *const *argv, int out, pid_t *ret_pid)
+/* The lock goes along: when we are killed, the next build waits until pip is gone, too. */
+static int start(const char *const *argv, int out, int lock, pid_t *ret_pid)
 {
 	char *env[ENV_MAX];
 	posix_spawn_file_actions_t actions;
@@ -89,7 +90,9 @@ static int start(const char *const *argv, int out, pid_t *ret_pid)
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, 1);
 	posix_spawn_file_actions_adddup2(&actions, out, 2);
-	posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+	if (lock >= 0)
+		posix_spawn_file_actions_adddup2(&actions, lock, 3);
+	posix_spawn_file_actions_addclosefrom_np(&actions, lock >= 0 ? 4 : 3);
 	int r = posix_spawn(ret_pid, argv[0], &actions, NULL, (char *const *)argv, env);
 	posix_spawn_file_actions_destroy(&actions);
 	return -r;
@@ -156,7 +159,7 @@ static int run(struct build *build, const char *const *argv, struct err *err)
 		close(pipe_fds[0]);
 		return err_errno(err, ENOMEM, "read from '%s'", argv[0]);
 	}
-	int r = start(argv, out, &pid);
+	int r = start(argv, out, build->held ? build->lock_fd : -1, &pid);
 	if (r < 0)
 		return err_errno(err, -r, "start '%s'", argv[0]);
 	drop_fd(&out);
@@ -319,9 +322,12 @@ int build_layer(struct build *build, struct err *err)
 		if (flock(dir, LOCK_EX) < 0)
 			return err_errno(err, errno, "lock the layers of %s", runtime->name);
 	}
+	build->lock_fd = dir;
+	build->held = true;
 	/* The sandbox's user is not us. */
 	mode_t mask = umask(022);
 	int r = build_under_lock(build, dir, link, err);
 	umask(mask);
+	build->held = false;
 	return r;
 }

@@ -27,6 +27,8 @@ struct build {
 	void *arg;
 	char tail[BUILD_TAIL_SIZE]; /* after a failure: the last lines of what failed */
 	bool index_failed;          /* pip could not get the packages, or there is no pip */
+	bool held;                  /* our own: the lock is taken, by lock_fd */
+	int lock_fd;
 };
 
 /* 0 when it was made, 1 when it was there already. */

@@ -81,15 +81,13 @@ static int find_lock(const struct runtimes *runtimes, const struct runtime *runt
 {
 	const char *at = strchr(runtime->name, '@');
 
-	if (!at || !build_modules(with))
+	if (at && snprintf(ret_path, PATH_MAX, "%s/%s/%s-%s.txt", runtimes_dir(runtimes),
+			   runtime->lang, with, at + 1) >= PATH_MAX)
+		return err_make(err, ERR_INVALID, "the path of the lock file is too long");
+	if (!at || !build_modules(with) || access(ret_path, F_OK) < 0)
 		return err_make(err, ERR_NOT_FOUND,
 				"there are no libraries '%.40s' for %s; there are: data for python",
 				with, runtime->name);
-	if (snprintf(ret_path, PATH_MAX, "%s/%s/%s-%s.txt", runtimes_dir(runtimes), runtime->lang,
-		     with, at + 1) >= PATH_MAX)
-		return err_make(err, ERR_INVALID, "the path of the lock file is too long");
-	if (access(ret_path, R_OK) < 0)
-		return err_errno(err, errno, "open the list of libraries '%s'", ret_path);
 	return 0;
 }
 
