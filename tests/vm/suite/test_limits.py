@@ -34,7 +34,7 @@ import os
 for _ in range(8):
     if os.fork() == 0:
         exec({EAT.format(mib=40)!r})
-        import time; time.sleep(30)
+        import time; time.sleep(8)
 for _ in range(8):
     os.wait()
 """
@@ -178,7 +178,8 @@ def quota_state(role, tmp_path, monkeypatch):
 
 
 def test_a_project_quota_holds_the_disk(run, quota_state):
-    ran = run("--disk", "20M", "--", "/bin/dd", "if=/dev/zero", "of=/workspace/x", "bs=1M", "count=60")
+    ran = run("--disk", "20M", "--", "/bin/dd", "if=/dev/zero", "of=/workspace/x", "bs=1M",
+              "count=60")
     assert ran.enforced_by("disk_bytes") == "project_quota", ran.document["limits"]
     assert ran.code == 1 and "disk" in ran.flags
     assert list((quota_state / "runs").iterdir()) == []
