@@ -6,7 +6,7 @@
 #include "agent_bytes.h"
 #include "inside.h"
 #include "landlock.h"
-#include "mounts.h"
+#include "layers.h"
 #include "outer.h"
 #include "verify.h"
 #include "watch.h"
@@ -30,8 +30,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define LAYERS_MAX 128
-#define TEMPLATES_MAX 128
 #define AGENT_START_MS 10000
 
 #ifndef MFD_EXEC
@@ -48,15 +46,9 @@ struct jail {
 struct self {
 	int sock, signal_fd, proc_fd, agent_fd;
 	const struct ids *ids;
-	bool with_host; /* an ordinary user */
 	int abi;
 	char first_net[64]; /* the network namespace we came from */
-	struct proc_mask masks[PROC_MASKS_MAX];
-	int n_masks;
-	char *layers[LAYERS_MAX]; /* source of /l/N */
-	unsigned n_layers;
-	char *templates[TEMPLATES_MAX]; /* key of /t/N */
-	unsigned n_templates;
+	struct layers layers;
 	struct jail jails[LAUNCHER_SLOTS];
 	struct plan plan; /* the one at hand */
 	int fds[FD_PASS_MAX];
@@ -84,220 +76,6 @@ static int make_agent(struct err *err)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return err_errno(err, errno, "seal the agent");
 	return ro;
-}
-
-/* A descriptor of the plan, or -1. */
-static int plan_fd(const struct self *self, uint32_t index)
-{
-	return index < self->n_fds ? self->fds[index] : -1;
-}
-
-/* A detached mount of a source: root sends it, a user's launcher takes it from /host. */
-static int take_source(const struct self *self, uint32_t index, const char *path, unsigned attrs,
-		       struct err *err)
-{
-	char host[1100];
-
-	if (!self->with_host) {
-		int fd = plan_fd(self, index);
-		if (fd < 0)
-			return err_make(err, ERR_PROTOCOL, "'%s' came without its descriptor",
-					path);
-		int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		if (copy < 0)
-			return err_errno(err, errno, "keep the mount of '%s'", path);
-		int r = mounts_restrict(copy, attrs, err);
-		if (r < 0)
-			close(copy);
-		return r < 0 ? r : copy;
-	}
-	if ((size_t)snprintf(host, sizeof(host), "/host%s", path) >= sizeof(host))
-		return err_make(err, ERR_INVALID, "the path '%.200s' is too long", path);
-	int fd = mounts_clone(AT_FDCWD, host, attrs, err);
-	return fd < 0 ? err_while(err, "show '%s'", path) : fd;
-}
-
-/* The number N of /l/N that shows the source. */
-static int find_layer(struct self *self, uint32_t index, const char *path, struct err *err)
-{
-	char point[32];
-
-	for (unsigned i = 0; i < self->n_layers; i++)
-		if (strcmp(self->layers[i], path) == 0)
-			return (int)i;
-	if (self->n_layers == LAYERS_MAX)
-		return err_make(err, ERR_LIMIT, "more than %d layers are in use", LAYERS_MAX);
-	auto_close int fd = take_source(
-		self, index, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-	if (fd < 0)
-		return fd;
-	snprintf(point, sizeof(point), "/l/%u", self->n_layers);
-	if (mkdir(point, 0755) < 0 && errno != EEXIST)
-		return err_errno(err, errno, "make '%s'", point);
-	int r = mounts_attach(fd, AT_FDCWD, point, err);
-	if (r < 0)
-		return r;
-	self->layers[self->n_layers] = strdup(path);
-	if (!self->layers[self->n_layers])
-		return err_errno(err, ENOMEM, "remember a layer");
-	return (int)self->n_layers++;
-}
-
-/* Sandboxes with the same limits and the same mount points share a template. */
-static void template_key(const struct plan *plan, char *ret_key, size_t size)
-{
-	const struct warden_create *create = &plan->create;
-	size_t len = (size_t)snprintf(ret_key, size, "%u %llu", create->limits.cpu_millis,
-				      (unsigned long long)create->limits.memory_bytes);
-
-	for (uint32_t i = 0; i < create->n_binds && len < size; i++)
-		if (create->binds[i].kind == BIND_TREE)
-			len += (size_t)snprintf(ret_key + len, size - len, " %s",
-						create->strings + create->binds[i].target);
-}
-
-static int find_template(struct self *self, struct err *err)
-{
-	char key[2048], path[32];
-
-	template_key(&self->plan, key, sizeof(key));
-	for (unsigned i = 0; i < self->n_templates; i++)
-		if (strcmp(self->templates[i], key) == 0)
-			return (int)i;
-	if (self->n_templates == TEMPLATES_MAX)
-		return err_make(err, ERR_LIMIT, "more than %d shapes of sandboxes are in use",
-				TEMPLATES_MAX);
-	snprintf(path, sizeof(path), "/t/%u", self->n_templates);
-	if (mkdir(path, 0755) < 0)
-		return err_errno(err, errno, "make '%s'", path);
-	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = template_build(dir, self->proc_fd, &self->plan, err);
-	if (r < 0) {
-		(void)path_remove_tree(AT_FDCWD, path + 1);
-		return r;
-	}
-	self->templates[self->n_templates] = strdup(key);
-	if (!self->templates[self->n_templates])
-		return err_errno(err, ENOMEM, "remember a template");
-	return (int)self->n_templates++;
-}
-
-static int add_tree(struct self *self, struct jail_root *root, uint32_t i, struct err *err)
-{
-	const struct warden_create *create = &self->plan.create;
-	const struct warden_bind *bind = &create->binds[i];
-
-	if (root->n_trees == JAIL_TREES_MAX)
-		return err_make(err, ERR_LIMIT, "more than %d trees in a sandbox", JAIL_TREES_MAX);
-	struct jail_tree *tree = &root->trees[root->n_trees];
-	int n = find_layer(self, self->plan.bind_fd[i], create->strings + bind->source, err);
-	if (n < 0)
-		return n;
-	snprintf(tree->lower, sizeof(tree->lower), "/l/%d", n);
-	if (create->strings[bind->over]) {
-		n = find_layer(self, self->plan.over_fd[i], create->strings + bind->over, err);
-		if (n < 0)
-			return n;
-		snprintf(tree->over, sizeof(tree->over), "/l/%d", n);
-	}
-	tree->target = create->strings + bind->target;
-	root->n_trees++;
-	return 0;
-}
-
-static int add_bind(struct self *self, struct jail_root *root, uint32_t i, struct err *err)
-{
-	const struct warden_create *create = &self->plan.create;
-	const struct warden_bind *bind = &create->binds[i];
-	const char *source = create->strings + bind->source;
-	int n;
-
-	switch (bind->kind) {
-	case BIND_IMAGE:
-		n = find_layer(self, self->plan.bind_fd[i], source, err);
-		if (n >= 0)
-			snprintf(root->lower, sizeof(root->lower), "/l/%d", n);
-		return n < 0 ? n : 0;
-	case BIND_TREE:
-		return add_tree(self, root, i, err);
-	case BIND_INPUT:
-		n = take_source(self, self->plan.bind_fd[i], source,
-				MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-					MOUNT_ATTR_NOATIME,
-				err);
-		if (n < 0)
-			return n;
-		root->inputs[root->n_inputs].fd = n;
-		root->inputs[root->n_inputs++].name = create->strings + bind->target;
-		return 0;
-	default:
-		return 0; /* workspaces are the plan's own fields */
-	}
-}
-
-/* A user's scratch directory belongs to the sandbox's user; only here, in U, can it be given. */
-static int prepare_scratch(const struct self *self, int workspace, struct err *err)
-{
-	uid_t id = ids_outer_id(self->ids, self->plan.slot, self->plan.own_user);
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", workspace);
-	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || (mkdirat(dir, "output", 0755) < 0 && errno != EEXIST) ||
-	    fchownat(dir, "output", id, id, AT_SYMLINK_NOFOLLOW) < 0 || fchown(dir, id, id) < 0)
-		return err_errno(err, errno, "prepare the workspace");
-	return 0;
-}
-
-static int open_workspace(struct self *self, struct jail_root *root, struct err *err)
-{
-	const struct plan *plan = &self->plan;
-	unsigned attrs =
-		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (plan->workspace_ro ? MOUNT_ATTR_RDONLY : 0);
-
-	root->workspace_fd = -1;
-	root->workspace_ro = plan->workspace_ro;
-	root->scratch = plan->scratch;
-	if (plan->workspace_fd == PLAN_FD_NONE && !plan->workspace_path[0])
-		return 0;
-	root->workspace_fd =
-		take_source(self, plan->workspace_fd, plan->workspace_path, attrs, err);
-	if (root->workspace_fd < 0)
-		return root->workspace_fd;
-	if (plan->scratch && self->with_host)
-		return prepare_scratch(self, root->workspace_fd, err);
-	return 0;
-}
-
-static int plan_root(struct self *self, struct jail_root *root, struct err *err)
-{
-	int n = find_template(self, err);
-	int r = n < 0 ? n : 0;
-
-	*root = (struct jail_root){
-		.masks = self->masks,
-		.n_masks = self->n_masks,
-		.dev_fd = -1,
-		.workspace_fd = -1,
-		.bare = self->plan.without & WITHOUT_MOUNTS,
-		.limits = &self->plan.create.limits,
-	};
-	snprintf(root->upper, sizeof(root->upper), "/t/%d", n);
-	for (uint32_t i = 0; r == 0 && i < self->plan.create.n_binds; i++)
-		r = add_bind(self, root, i, err);
-	if (r == 0 && self->plan.has_dev) {
-		root->dev_fd = plan_fd(self, PLAN_FD_FIRST + self->plan.n_tasks);
-		if (root->dev_fd < 0)
-			r = err_make(err, ERR_PROTOCOL, "/dev came without its descriptor");
-	}
-	return r < 0 ? r : open_workspace(self, root, err);
-}
-
-static void close_root(struct jail_root *root)
-{
-	for (unsigned i = 0; i < root->n_inputs; i++)
-		drop_fd(&root->inputs[i].fd);
-	drop_fd(&root->workspace_fd);
 }
 
 static void plan_inside(const struct self *self, struct inside *inside)
@@ -407,7 +185,7 @@ static int start(struct self *self, struct launcher_reply *reply, int *ret_pidfd
 		return err_make(err, ERR_CONFLICT, "slot %u is in use", plan->slot);
 	if (plan->n_tasks > AGENT_TASKS_MAX || self->n_fds < PLAN_FD_FIRST + plan->n_tasks)
 		return err_make(err, ERR_PROTOCOL, "the plan came without its descriptors");
-	int r = plan_root(self, &inside.root, err);
+	int r = layers_plan_root(&self->layers, plan, self->fds, self->n_fds, &inside.root, err);
 	if (r == 0)
 		r = outer_new_network(err);
 	if (r == 0) {
@@ -420,7 +198,7 @@ static int start(struct self *self, struct launcher_reply *reply, int *ret_pidfd
 		if (r == 0 && plan->watch_disk)
 			jail->workspace_fd = fcntl(inside.root.workspace_fd, F_DUPFD_CLOEXEC, 3);
 	}
-	close_root(&inside.root);
+	layers_close_root(&inside.root);
 	return r;
 }
 
@@ -458,7 +236,7 @@ static int remove_tree(const struct self *self, struct err *err)
 {
 	char path[1100];
 
-	if (!self->with_host || self->plan.remove_path[0] != '/')
+	if (!self->layers.with_host || self->plan.remove_path[0] != '/')
 		return err_make(err, ERR_INVALID, "there is nothing to remove");
 	snprintf(path, sizeof(path), "host%.1024s", self->plan.remove_path);
 	char *slash = strrchr(path, '/');
@@ -548,7 +326,7 @@ static int set_up(struct self *self, struct err *err)
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
 	self->signal_fd = signalfd(-1, &child, SFD_CLOEXEC);
-	int r = outer_enter(self->with_host, err);
+	int r = outer_enter(self->layers.with_host, err);
 	if (r < 0)
 		return r;
 	self->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -563,9 +341,10 @@ static int set_up(struct self *self, struct err *err)
 	if (readlinkat(self->proc_fd, "self/ns/net", self->first_net, sizeof(self->first_net) - 1) <
 	    0)
 		return err_errno(err, errno, "look at our network namespace");
-	self->n_masks = template_proc_masks(self->proc_fd, self->masks, err);
 	self->abi = landlock_abi();
-	return self->n_masks < 0 ? self->n_masks : 0;
+	self->layers.proc_fd = self->proc_fd;
+	self->layers.n_masks = template_proc_masks(self->proc_fd, self->layers.masks, err);
+	return self->layers.n_masks < 0 ? self->layers.n_masks : 0;
 }
 
 _Noreturn void launcher_main(int sock, const struct ids *ids)
@@ -575,7 +354,7 @@ _Noreturn void launcher_main(int sock, const struct ids *ids)
 
 	self.sock = sock;
 	self.ids = ids;
-	self.with_host = ids->mode != IDS_ROOT;
+	self.layers = (struct layers){ .ids = ids, .with_host = ids->mode != IDS_ROOT };
 	int broken = set_up(&self, &err);
 	for (;;) {
 		struct pollfd polls[] = {
