@@ -150,10 +150,11 @@ def mounts():
 
 def cgroups():
     found = {}
-    for top, names, files in os.walk("/sys/fs/cgroup"):
+    for top, _, files in os.walk("/sys/fs/cgroup"):
         if "/cay-" not in top or "cgroup.procs" not in files:
             continue
-        inside = [int(pid) for pid in text(os.path.join(top, "cgroup.procs")).split()]
+        inside = [int(pid) for path, _, _ in os.walk(top)
+                  for pid in text(os.path.join(path, "cgroup.procs")).split()]
         if not any(is_foreign(pid) for pid in inside):
             found[top] = f"with {len(inside)} processes"
     return found
@@ -192,7 +193,6 @@ def snapshot(state_dirs):
     }
     for state in state_dirs:
         seen["run directory"].update(listing(os.path.join(state, "runs", "*")))
-        seen["run directory"].update(listing(os.path.join(state, "pool", "*")))
     return seen
 
 
