@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -139,6 +140,15 @@ static void place_descriptors(struct plan *plan)
 	(void)sys_close_range(REPORT_FD + 1, UINT_MAX, 0);
 }
 
+/* The agent itself has more, so that no program can leave it without. */
+static void limit_files(uint32_t most)
+{
+	struct rlimit limit = { .rlim_cur = most, .rlim_max = most };
+
+	if (most > 0 && setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		fail(REPORT_FD, ERR_SETUP, errno, "limit open files");
+}
+
 static void enter_directory(const char *cwd)
 {
 	char seen[PATH_MAX];
@@ -200,6 +210,7 @@ __attribute__((noreturn)) static void become(const struct sandbox *sandbox, stru
 	if (plan->is_pty && pty_control(plan->out.theirs) < 0)
 		fail(plan->report.theirs, ERR_SETUP, errno, "take the terminal");
 	place_descriptors(plan);
+	limit_files(sandbox->open_files);
 	enter_directory(request->exec.cwd);
 
 	int e = strchr(name, '/') ? try_file(name, request) : try_path(name, request);

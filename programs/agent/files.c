@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK_MAX 65536
-
 int files_open(const char *path, int flags)
 {
 	struct open_how how = {
@@ -86,8 +84,6 @@ void files_read_pump(struct sandbox *sandbox, struct channel *channel)
 		read_done(sandbox, channel);
 		return;
 	}
-	if (limit > CHUNK_MAX)
-		limit = CHUNK_MAX;
 	if (limit > channel->credit)
 		limit = channel->credit;
 	if (limit > transfer->left)

@@ -82,11 +82,15 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int timeout_ms(const struct sandbox *sandbox)
 {
-	int64_t at = earlier(reap_deadline(sandbox), notify_deadline(&sandbox->notify));
+	/* Without room for a frame the client has to read first, whatever is due. */
+	bool is_open = out_is_open(&sandbox->out);
+	int64_t at = notify_deadline(&sandbox->notify, is_open);
 
 	if (sandbox->again)
 		return 0;
-	for (unsigned i = 0; i < AGENT_CHANNELS; i++)
+	if (is_open)
+		at = earlier(at, reap_deadline(sandbox));
+	for (unsigned i = 0; i < AGENT_CHANNELS && is_open; i++)
 		if (sandbox->channels[i].kind == CHANNEL_PROCESS)
 			at = earlier(at, process_deadline(&sandbox->channels[i]));
 	if (at == INT64_MAX)

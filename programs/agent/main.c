@@ -39,6 +39,12 @@ static int count_tasks(int argc, char **argv)
 	return argv[1][0] - '0';
 }
 
+/* How many files a program may have open; 0 when the warden does not say. */
+static uint32_t open_files(int argc, char **argv)
+{
+	return argc < 3 ? 0 : (uint32_t)strtoul(argv[2], NULL, 10);
+}
+
 static int adopt_descriptors(int n_tasks)
 {
 	sandbox.stream = adopt(AGENT_FD_STREAM);
@@ -107,6 +113,7 @@ int main(int argc, char **argv)
 	if (n_tasks < 0 || adopt_descriptors(n_tasks) < 0 || null_standard_streams() < 0 ||
 	    watch_children() < 0 || chdir("/") < 0)
 		_exit(EXIT_FAILURE);
+	sandbox.open_files = open_files(argc, argv);
 	umask(022);
 	for (uint32_t i = 0; i < AGENT_CHANNELS; i++)
 		sandbox.channels[i].id = i + 1;

@@ -82,11 +82,11 @@ void notify_tell(struct notify *notify, struct out *out, int64_t now_ms, bool no
 	notify->told_ms = now_ms;
 }
 
-int64_t notify_deadline(const struct notify *notify)
+int64_t notify_deadline(const struct notify *notify, bool can_tell)
 {
 	int64_t at = INT64_MAX;
 
-	if (notify->dirty)
+	if (notify->dirty && can_tell)
 		at = notify->told_ms + TELL_MS;
 	if (notify->fd >= 0 && notify->budget == 0 && notify->slice_ms + SLICE_MS < at)
 		at = notify->slice_ms + SLICE_MS;

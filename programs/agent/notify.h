@@ -34,5 +34,6 @@ void notify_answer(struct notify *notify);
 /* Tells the client what is new; a few times a second, or at once when `now`. */
 void notify_tell(struct notify *notify, struct out *out, int64_t now_ms, bool now);
 
-/* When notify_tell() or notify_is_wanted() should be asked again; INT64_MAX: not by time. */
-int64_t notify_deadline(const struct notify *notify);
+/* When notify_is_wanted() and, if there is room to tell, notify_tell() should be asked again;
+ * INT64_MAX: not by time. */
+int64_t notify_deadline(const struct notify *notify, bool can_tell);

@@ -24,20 +24,25 @@ size_t out_data_room(const struct out *out)
 {
 	size_t have = room(out);
 
-	return have < OUT_RESERVE + FRAME_HEADER + CRUMB ? 0 : have - OUT_RESERVE - FRAME_HEADER;
+	if (have < OUT_RESERVE + FRAME_HEADER + CRUMB)
+		return 0;
+	have -= OUT_RESERVE + FRAME_HEADER;
+	return have < OUT_DATA_MAX ? have : OUT_DATA_MAX;
 }
 
 struct pack out_begin(struct out *out)
 {
-	if (out->start > 0) {
+	/* Not each time: moving costs as much as what it makes room for. */
+	if (out->start > 0 && OUT_SIZE - out->end < FRAME_HEADER + OUT_DATA_MAX) {
 		memmove(out->buffer, out->buffer + out->start, out->end - out->start);
 		out->end -= out->start;
 		out->start = 0;
 	}
-	if (room(out) < FRAME_HEADER)
+	size_t tail = OUT_SIZE - out->end;
+	if (tail < FRAME_HEADER)
 		abort(); /* nobody asked out_is_open() */
 	return (struct pack){ .data = out->buffer + out->end + FRAME_HEADER,
-			      .size = room(out) - FRAME_HEADER };
+			      .size = tail - FRAME_HEADER };
 }
 
 void out_end(struct out *out, uint16_t type, uint32_t channel, const struct pack *pack)

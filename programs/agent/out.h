@@ -14,6 +14,7 @@
 
 #define OUT_SIZE 262144
 #define OUT_RESERVE 8192 /* one control frame fits in it, whatever it is */
+#define OUT_DATA_MAX 65536
 
 struct out {
 	size_t start, end;
@@ -23,7 +24,8 @@ struct out {
 /* There is room for a control frame. */
 bool out_is_open(const struct out *out);
 
-/* How many bytes a data frame may carry now; 0 while that would be but a crumb. */
+/* How many bytes a data frame may carry now, at most OUT_DATA_MAX; 0 while that would be but a
+ * crumb. */
 size_t out_data_room(const struct out *out);
 
 /* A place for a payload; fill it and end it, or leave it. */

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define DRAIN_MS 200
-#define CHUNK_MAX 65536
 #define OOM_SCORE "500"
 #define END_OF_INPUT "\x04" /* what a terminal takes for the end */
 
@@ -133,8 +132,6 @@ static void forward(struct sandbox *sandbox, struct channel *channel, struct sou
 {
 	size_t limit = out_data_room(&sandbox->out);
 
-	if (limit > CHUNK_MAX)
-		limit = CHUNK_MAX;
 	if (limit > channel->credit)
 		limit = channel->credit;
 	if (channel->process.last && limit > source->left)

@@ -87,9 +87,10 @@ struct sandbox {
 	int stream, handover, signals; /* -1: not there */
 	int tasks[AGENT_TASKS_MAX];
 	unsigned n_tasks;
-	int64_t now_ms; /* of this round */
-	bool again;     /* there is work left that no descriptor will announce */
-	unsigned first; /* channel that is served first in this round */
+	uint32_t open_files; /* of a program; 0: as the agent's own */
+	int64_t now_ms;      /* of this round */
+	bool again;          /* there is work left that no descriptor will announce */
+	unsigned first;      /* channel that is served first in this round */
 	struct killing killing;
 	struct notify notify;
 	struct frame_reader reader;
