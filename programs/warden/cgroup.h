@@ -49,6 +49,10 @@ struct cgroup {
 void cgroup_probe(struct cgroup_host *host, const char *group);
 void cgroup_probe_finish(struct cgroup_host *host);
 
+/* The same, told what /proc/self/mountinfo and /proc/self/cgroup say. */
+void cgroup_probe_texts(struct cgroup_host *host, const char *group, const char *mounts,
+			const char *cgroups);
+
 /* Makes the sandbox's cgroup and writes the limits; each is read back. */
 int cgroup_create(struct cgroup *cgroup, const struct cgroup_host *host, const char *leaf,
 		  const struct limits *limits, struct err *err);

@@ -3,6 +3,8 @@
  * cgroup_probe.c - which hierarchies this host has and where in them we may build. */
 #include "cgroup.h"
 
+#include "cgroup_parse.h"
+
 #include "base/auto.h"
 #include "base/fd.h"
 
@@ -12,52 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Names of a controller: in v1's mount options and in v2's cgroup.controllers. */
-static const struct {
-	const char *v1, *v2;
-} names[CTLS_] = {
-	[CTL_MEMORY] = { "memory", "memory" }, [CTL_PIDS] = { "pids", "pids" },
-	[CTL_CPU] = { "cpu", "cpu" },          [CTL_FREEZER] = { "freezer", NULL },
-	[CTL_CPUACCT] = { "cpuacct", NULL },   [CTL_IO] = { "blkio", "io" },
+/* Controllers as v2 names them in cgroup.controllers; it freezes and counts cpu without one. */
+static const char *const names[CTLS_] = {
+	[CTL_MEMORY] = "memory",
+	[CTL_PIDS] = "pids",
+	[CTL_CPU] = "cpu",
+	[CTL_IO] = "io",
 };
 
 #define TEXT_MAX 65536
-
-/* Is the word in a list separated by commas, spaces or newlines? */
-static bool has_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	while (*list) {
-		size_t n = strcspn(list, ", \n");
-		if (n == len && memcmp(list, word, n) == 0)
-			return true;
-		list += n;
-		list += strspn(list, ", \n");
-	}
-	return false;
-}
-
-/* The warden's own path in the hierarchy: the line "N:controllers:path"; controllers is empty for
- * v2. */
-static bool own_path(const char *cgroups, const char *controller, char *ret_path, size_t size)
-{
-	for (const char *line = cgroups; line && *line;) {
-		const char *end = strchr(line, '\n');
-		const char *list = strchr(line, ':');
-		const char *path = list ? strchr(list + 1, ':') : NULL;
-		if (!path)
-			return false;
-		char own[128];
-		snprintf(own, sizeof(own), "%.*s", (int)(path - list - 1), list + 1);
-		if (controller ? has_word(own, controller) : own[0] == '\0') {
-			size_t len = end ? (size_t)(end - path - 1) : strlen(path + 1);
-			return (size_t)snprintf(ret_path, size, "%.*s", (int)len, path + 1) < size;
-		}
-		line = end ? end + 1 : NULL;
-	}
-	return false;
-}
 
 /* May we make directories and, in v2, do children get the controllers? */
 static bool is_usable(int fd)
@@ -74,7 +39,7 @@ static unsigned enabled_in(int fd)
 	if (fd_read_text_at(fd, "cgroup.subtree_control", text, sizeof(text)) < 0)
 		return 0;
 	for (unsigned c = 0; c < CTLS_; c++)
-		if (names[c].v2 && has_word(text, names[c].v2))
+		if (names[c] && cgroup_has_word(text, names[c]))
 			found |= 1u << c;
 	return found;
 }
@@ -93,14 +58,13 @@ static void enable_in(int fd)
 
 /* From our own cgroup upwards: the first that we may build in and that hands down memory, pids
  * and cpu; else the one that hands down the most of them. */
-static bool find_v2(struct cgroup_host *host, const char *mount, const char *own)
+static void find_v2(struct cgroup_host *host, const char *mount, const char *own)
 {
 	char path[512];
 	unsigned best = 0;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s%s", mount, strcmp(own, "/") == 0 ? "" : own) >=
-	    sizeof(path))
-		return false;
+	if ((size_t)snprintf(path, sizeof(path), "%s%s", mount, own) >= sizeof(path))
+		return;
 	for (;;) {
 		auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0 && is_usable(fd)) {
@@ -125,7 +89,6 @@ static bool find_v2(struct cgroup_host *host, const char *mount, const char *own
 			break;
 		*slash = '\0';
 	}
-	return best & (1u << CTL_MEMORY);
 }
 
 static void add_v1(struct cgroup_host *host, unsigned controllers, const char *mount,
@@ -133,8 +96,7 @@ static void add_v1(struct cgroup_host *host, unsigned controllers, const char *m
 {
 	struct cgroup_hierarchy *h = &host->at[host->n];
 
-	if ((size_t)snprintf(h->base, sizeof(h->base), "%s%s", mount,
-			     strcmp(own, "/") == 0 ? "" : own) >= sizeof(h->base))
+	if ((size_t)snprintf(h->base, sizeof(h->base), "%s%s", mount, own) >= sizeof(h->base))
 		return;
 	h->base_fd = open(h->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (h->base_fd < 0)
@@ -147,51 +109,16 @@ static void add_v1(struct cgroup_host *host, unsigned controllers, const char *m
 	host->n++;
 }
 
-/* A line of mountinfo: "id parent dev root mountpoint options ... - type source super". */
-static bool parse_mount(const char *line, char *ret_root, char *ret_point, char *ret_type,
-			char *ret_super)
+static void use(struct cgroup_host *host, const struct cgroup_place *place)
 {
-	const char *dash = strstr(line, " - ");
+	unsigned seen = 0;
 
-	return dash && sscanf(line, "%*d %*d %*s %511s %511s", ret_root, ret_point) == 2 &&
-	       sscanf(dash, " - %63s %*s %511s", ret_type, ret_super) == 2;
-}
-
-/* Inside a cgroup namespace or a container the mount shows only a part of the tree. */
-static const char *below_root(const char *own, const char *root)
-{
-	size_t len = strlen(root);
-
-	if (strcmp(root, "/") == 0 || strncmp(own, root, len) != 0)
-		return own;
-	return own[len] ? own + len : "/";
-}
-
-static void scan(struct cgroup_host *host, const char *mounts, const char *cgroups, int version)
-{
-	char root[512], point[512], type[64], super[512], own[512];
-
-	for (const char *line = mounts; line && *line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!*line || !parse_mount(line, root, point, type, super))
-			continue;
-		if (version == 2 && strcmp(type, "cgroup2") == 0 && host->n == 0 &&
-		    own_path(cgroups, NULL, own, sizeof(own))) {
-			(void)find_v2(host, point, below_root(own, root));
-			continue;
-		}
-		if (version != 1 || strcmp(type, "cgroup") != 0)
-			continue;
-		unsigned found = 0, seen = 0;
-		for (size_t i = 0; i < host->n; i++)
-			seen |= host->at[i].controllers;
-		for (unsigned c = 0; c < CTLS_; c++)
-			if (has_word(super, names[c].v1) && !(seen & 1u << c) &&
-			    own_path(cgroups, names[c].v1, own, sizeof(own)))
-				found |= 1u << c;
-		if (found && host->n < CTLS_)
-			add_v1(host, found, point, below_root(own, root));
-	}
+	for (size_t i = 0; i < host->n; i++)
+		seen |= host->at[i].controllers;
+	if (place->version == 2 && host->n == 0)
+		find_v2(host, place->mount, place->own);
+	if (place->version == 1 && (place->controllers & ~seen) && host->n < CTLS_)
+		add_v1(host, place->controllers & ~seen, place->mount, place->own);
 }
 
 static bool has_memory(const struct cgroup_host *host)
@@ -202,28 +129,39 @@ static bool has_memory(const struct cgroup_host *host)
 	return false;
 }
 
-void cgroup_probe(struct cgroup_host *host, const char *group)
+void cgroup_probe_texts(struct cgroup_host *host, const char *group, const char *mounts,
+			const char *cgroups)
 {
-	auto_free char *mounts = malloc(TEXT_MAX);
-	char cgroups[4096];
+	struct cgroup_place places[CGROUP_PLACES_MAX];
+	size_t n = cgroup_parse(mounts, cgroups, places);
 
 	*host = (struct cgroup_host){ 0 };
 	snprintf(host->group, sizeof(host->group), "%s", group);
-	if (!mounts || fd_read_text_at(AT_FDCWD, "/proc/self/mountinfo", mounts, TEXT_MAX) < 0 ||
-	    fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", cgroups, sizeof(cgroups)) < 0) {
-		snprintf(host->why, sizeof(host->why), "/proc/self does not tell our cgroup");
-		return;
-	}
-	for (int version = 2; version >= 1; version--) {
-		scan(host, mounts, cgroups, version);
+	for (uint32_t version = 2; version >= 1; version--) {
+		for (size_t i = 0; i < n; i++)
+			if (places[i].version == version)
+				use(host, &places[i]);
 		if (has_memory(host)) {
-			host->version = (uint32_t)version;
+			host->version = version;
 			return;
 		}
 		cgroup_probe_finish(host);
 	}
 	snprintf(host->why, sizeof(host->why),
 		 "no cgroup here lets us make one with memory and pids");
+}
+
+void cgroup_probe(struct cgroup_host *host, const char *group)
+{
+	auto_free char *mounts = malloc(TEXT_MAX);
+	char cgroups[16384];
+
+	if (mounts && fd_read_text_at(AT_FDCWD, "/proc/self/mountinfo", mounts, TEXT_MAX) > 0 &&
+	    fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", cgroups, sizeof(cgroups)) > 0) {
+		cgroup_probe_texts(host, group, mounts, cgroups);
+		return;
+	}
+	*host = (struct cgroup_host){ .why = "/proc/self does not tell our cgroup" };
 }
 
 void cgroup_probe_finish(struct cgroup_host *host)

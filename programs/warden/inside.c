@@ -163,12 +163,13 @@ static int build(struct inside *inside, struct err *err)
 
 _Noreturn void inside_main(struct inside *inside)
 {
-	char count[8];
-	char *argv[] = { "agent", count, NULL };
+	char count[8], files[16];
+	char *argv[] = { "agent", count, files, NULL };
 	char *envp[] = { NULL };
 	struct err err = { 0 };
 
 	snprintf(count, sizeof(count), "%u", inside->n_tasks);
+	snprintf(files, sizeof(files), "%u", inside->root.limits->open_files);
 	int r = build(inside, &err);
 	if (r == 0) {
 		sys_execveat(inside->agent_fd, "", argv, envp, AT_EMPTY_PATH);

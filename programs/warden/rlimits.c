@@ -9,13 +9,15 @@
 int rlimits_plan(const struct limits *limits, bool has_cgroup, bool has_quota,
 		 struct rlimit_want ret_want[RLIMITS_MAX])
 {
+	/* The agent sets the program's own before it starts it. */
+	rlim_t files = limits->open_files > 1024 ? limits->open_files : 1024;
 	/* The agent counts too. */
 	rlim_t pids = limits->pids + (has_cgroup ? 32 : 1);
 	int n = 0;
 
 	/* 1, not 0: a piped core_pattern ignores 0 and would run a root helper. */
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_CORE, 1 };
-	ret_want[n++] = (struct rlimit_want){ RLIMIT_NOFILE, limits->open_files };
+	ret_want[n++] = (struct rlimit_want){ RLIMIT_NOFILE, files };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_NPROC, pids };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_MEMLOCK, 8u << 20 };
 	ret_want[n++] = (struct rlimit_want){ RLIMIT_MSGQUEUE, 819200 };

@@ -98,14 +98,28 @@ void run_destroy(struct run *run)
 	drop_fd(&run->runs_fd);
 }
 
-/* A cgroup of a dead run: what is still in it has lost its agent and goes first. */
+/* What is still in a dead run's cgroup has lost its agent. */
+static void kill_some(int cgroup)
+{
+	char text[4096];
+	auto_close int fd = openat(cgroup, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	const char *at = text;
+
+	/* A number that is cut at the end of the buffer would be somebody else's. */
+	for (const char *end; n > 0 && (end = memchr(at, '\n', (size_t)(text + n - at))) != NULL;
+	     at = end + 1)
+		if (atoi(at) > 1)
+			(void)kill(atoi(at), SIGKILL);
+}
+
 static void remove_cgroup(const char *line)
 {
 	uint64_t inode;
-	char path[640], text[4096];
+	char path[640];
 	struct stat st;
 
-	if (sscanf(line, "cgroup %" SCNu64 " %639[^\n]", &inode, path) != 2)
+	if (sscanf(line, "cgroup %" SCNu64 " %639[^\n]", &inode, path) != 2 || path[0] != '/')
 		return;
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0 || fstat(dir, &st) < 0 || (uint64_t)st.st_ino != inode)
@@ -113,14 +127,10 @@ static void remove_cgroup(const char *line)
 	for (int tries = 0; tries < 100; tries++) {
 		if (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno != EBUSY)
 			break;
-		if (fd_read_text_at(dir, "cgroup.procs", text, sizeof(text)) > 0)
-			for (char *at = text; *at; at += strcspn(at, "\n") + 1)
-				if (atoi(at) > 1)
-					(void)kill(atoi(at), SIGKILL);
+		kill_some(dir);
 		usleep(5000);
 	}
-	char *slash = strrchr(path, '/');
-	*slash = '\0';
+	*strrchr(path, '/') = '\0';
 	(void)unlinkat(AT_FDCWD, path, AT_REMOVEDIR); /* goes with the last run in it */
 }
 

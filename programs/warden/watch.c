@@ -154,7 +154,8 @@ void watch_kill_code(int proc_fd, pid_t agent)
 	}
 }
 
-#define DISK_DEPTH 64
+/* A tree with more than that cannot be counted in time, and is taken for full. */
+#define DISK_DEPTH 256
 #define DISK_NAMES 2000000
 
 static void count_dir(int dir_fd, unsigned depth, uint64_t *bytes, uint64_t *names)
@@ -172,8 +173,12 @@ static void count_dir(int dir_fd, unsigned depth, uint64_t *bytes, uint64_t *nam
 			continue;
 		*bytes += (uint64_t)st.st_blocks * 512;
 		(*names)++;
-		if (!S_ISDIR(st.st_mode) || depth == DISK_DEPTH)
+		if (!S_ISDIR(st.st_mode))
 			continue;
+		if (depth == DISK_DEPTH) {
+			*names = DISK_NAMES;
+			continue;
+		}
 		int child = path_open_beneath(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, 0);
 		if (child >= 0)
 			count_dir(child, depth + 1, bytes, names);
