@@ -64,17 +64,25 @@ void run_show_rest(struct run *run)
 	}
 }
 
+static bool is_worth_a_line(const struct outcome *outcome, const struct outcome_note *flag)
+{
+	/* Told already, where the bytes are missing. */
+	if (strcmp(flag->name, "output_truncated") == 0)
+		return false;
+	/* Libraries try calls that they can do without (numpy: mbind).  To a program that ended
+	 * well the refusal made no difference; the receipt has it. */
+	return strcmp(flag->name, "syscall_denied") != 0 || outcome->exit_code != 0;
+}
+
 void run_show_outcome(const struct run *run)
 {
 	const struct outcome *outcome = &run->outcome;
 
 	if (outcome->is_notable)
 		say_warning("%s", outcome->note.sentence);
-	for (size_t i = 0; i < outcome->n_flags; i++) {
-		/* Told already, where the bytes are missing. */
-		if (strcmp(outcome->flags[i].name, "output_truncated") != 0)
+	for (size_t i = 0; i < outcome->n_flags; i++)
+		if (is_worth_a_line(outcome, &outcome->flags[i]))
 			say_warning("%s", outcome->flags[i].sentence);
-	}
 }
 
 static double ms(int64_t from, int64_t to)
