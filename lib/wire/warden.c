@@ -305,7 +305,10 @@ int warden_event(struct warden *warden, struct warden_reply *ret_event, struct e
 
 static bool is_path(const char *text)
 {
-	return text[0] == '/' && strlen(text) < 1024 && !strstr(text, "/../");
+	size_t len = strlen(text);
+
+	return text[0] == '/' && len < 1024 && !strstr(text, "/../") &&
+	       (len < 3 || strcmp(text + len - 3, "/..") != 0);
 }
 
 static int check_bind(const struct warden_create *create, const struct warden_bind *bind,

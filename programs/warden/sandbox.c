@@ -10,12 +10,13 @@
 #define SANDBOXES_MAX 1024
 
 static struct sandbox table[SANDBOXES_MAX];
-static unsigned n_sandboxes;
+static unsigned n_sandboxes, n_doomed;
 
 static struct sandbox *find(const char *id)
 {
 	for (size_t i = 0; i < SANDBOXES_MAX; i++)
-		if (table[i].state != SANDBOX_FREE && strcmp(table[i].id, id) == 0)
+		if (table[i].state != SANDBOX_FREE && table[i].state != SANDBOX_DOOMED &&
+		    strcmp(table[i].id, id) == 0)
 			return &table[i];
 	return NULL;
 }
@@ -124,18 +125,33 @@ int sandbox_kill(struct sandbox *sandbox, struct err *err)
 	return r;
 }
 
-void sandbox_destroy(struct sandbox *sandbox)
+static void destroy(struct sandbox *sandbox)
 {
 	sandbox->backend->destroy(sandbox->jail);
 	*sandbox = (struct sandbox){ .state = SANDBOX_FREE };
 	n_sandboxes--;
 }
 
+void sandbox_doom(struct sandbox *sandbox)
+{
+	sandbox->state = SANDBOX_DOOMED;
+	n_doomed++;
+}
+
+void sandbox_sweep(void)
+{
+	for (size_t i = 0; n_doomed > 0 && i < SANDBOXES_MAX; i++)
+		if (table[i].state == SANDBOX_DOOMED) {
+			destroy(&table[i]);
+			n_doomed--;
+		}
+}
+
 void sandbox_destroy_all(void)
 {
 	for (size_t i = 0; i < SANDBOXES_MAX; i++)
 		if (table[i].state != SANDBOX_FREE)
-			sandbox_destroy(&table[i]);
+			destroy(&table[i]);
 }
 
 bool sandbox_any(void)

@@ -11,7 +11,8 @@ enum sandbox_state {
 	SANDBOX_FREE,
 	SANDBOX_RUNNING,
 	SANDBOX_FROZEN,
-	SANDBOX_ENDED, /* its agent is gone; waits to be destroyed */
+	SANDBOX_ENDED,  /* its agent is gone; waits to be destroyed */
+	SANDBOX_DOOMED, /* asked for; sandbox_sweep() does it */
 };
 
 struct sandbox {
@@ -34,7 +35,13 @@ int sandbox_stats(struct sandbox *sandbox, struct err *err);
 int sandbox_freeze(struct sandbox *sandbox, struct err *err);
 int sandbox_thaw(struct sandbox *sandbox, struct err *err);
 int sandbox_kill(struct sandbox *sandbox, struct err *err);
-void sandbox_destroy(struct sandbox *sandbox);
+
+/* All processes are gone already: what is left to give back can wait until the client has heard of
+ * the end.  The id is unknown from here on. */
+void sandbox_doom(struct sandbox *sandbox);
+
+/* Destroys the doomed. */
+void sandbox_sweep(void);
 void sandbox_destroy_all(void);
 
 /* Are there any? */

@@ -77,7 +77,7 @@ static int answer_destroy(struct call *call, struct err *err)
 	int r = sandbox_kill(call->sandbox, err);
 	(void)sandbox_stats(call->sandbox, &ignored);
 	call->reply->usage = call->sandbox->usage;
-	sandbox_destroy(call->sandbox);
+	sandbox_doom(call->sandbox);
 	return r;
 }
 
