@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 static int open_how(int dirfd, const char *path, int flags, mode_t mode, unsigned long resolve)
@@ -66,22 +68,75 @@ int path_make_dirs(int dirfd, const char *path, mode_t mode)
 	return 0;
 }
 
-/* A directory that its owner made unreadable is still his to remove. */
-static int open_closed(int dirfd, const char *name)
+static int open_dir(int dirfd, const char *name)
 {
-	const unsigned long resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-	int fd = open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
-
-	if (fd != -EACCES)
-		return fd;
-	if (fchmodat(dirfd, name, 0700, 0) < 0)
-		return -errno;
-	return open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
+	return open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
+			RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 }
 
-/* Empties the directory and closes it.  One level of open descriptors per level of the tree would
- * let a tree of 10,000 levels stop us, so a deep directory is first moved up beside its parent. */
-static int empty_dir(int dirfd, int top, unsigned depth)
+/* A directory that its owner made unreadable or unwritable is still ours to remove. */
+static int open_closed(int dirfd, const char *name)
+{
+	int fd = open_dir(dirfd, name);
+
+	if (fd == -EACCES) {
+		if (fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		fd = open_dir(dirfd, name);
+	}
+	if (fd >= 0)
+		(void)fchmod(fd, 0700);
+	return fd;
+}
+
+/* One level of open descriptors per level of the tree would let a tree of 10,000 levels stop us,
+ * so a deep directory is first moved up into the top one. */
+struct removal {
+	int top;
+	bool moved; /* something was, so the top one must be looked at again */
+};
+
+#define DEPTH_MAX 32
+
+static bool move_up(struct removal *removal, int dirfd, const char *name)
+{
+	char up[32];
+	uint64_t number;
+
+	/* A name that nobody could have put in our way. */
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return false;
+	snprintf(up, sizeof(up), ".cay-%016llx", (unsigned long long)number);
+	/* To be moved it must be writable: its ".." changes. */
+	if (renameat(dirfd, name, removal->top, up) < 0 &&
+	    (errno != EACCES || fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) < 0 ||
+	     renameat(dirfd, name, removal->top, up) < 0))
+		return false;
+	removal->moved = true;
+	return true;
+}
+
+static int empty_dir(struct removal *removal, int dirfd, unsigned depth);
+
+static int remove_name(struct removal *removal, int dirfd, const char *name, unsigned depth)
+{
+	if (unlinkat(dirfd, name, 0) == 0)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -errno;
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+		return 0;
+	if (depth >= DEPTH_MAX && move_up(removal, dirfd, name))
+		return 0;
+	int child = open_closed(dirfd, name);
+	int r = child < 0 ? child : empty_dir(removal, child, depth + 1);
+	if (r == 0 && unlinkat(dirfd, name, AT_REMOVEDIR) < 0)
+		r = -errno;
+	return r;
+}
+
+/* Empties the directory and closes it. */
+static int empty_dir(struct removal *removal, int dirfd, unsigned depth)
 {
 	DIR *dir = fdopendir(dirfd);
 	int first = 0;
@@ -91,31 +146,10 @@ static int empty_dir(int dirfd, int top, unsigned depth)
 		close(dirfd);
 		return r;
 	}
-	/* A directory that its owner made unreadable or unwritable is still ours to remove. */
-	(void)fchmod(dirfd, 0700);
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-		const char *name = entry->d_name;
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (unlinkat(dirfd, name, 0) == 0)
-			continue;
-		if (errno != EISDIR && errno != EPERM && errno != ENOTEMPTY) {
-			first = first ? first : -errno;
-			continue;
-		}
-		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
-			continue;
-		if (depth >= 32) {
-			static unsigned long moved;
-			char up[64];
-			snprintf(up, sizeof(up), ".cay-deep-%lu", moved++);
-			if (renameat(dirfd, name, top, up) == 0)
-				continue;
-		}
-		int child = open_closed(dirfd, name);
-		int r = child < 0 ? child : empty_dir(child, top, depth + 1);
-		if (r == 0 && unlinkat(dirfd, name, AT_REMOVEDIR) < 0)
-			r = -errno;
+		int r = remove_name(removal, dirfd, entry->d_name, depth);
 		first = first ? first : r;
 	}
 	closedir(dir);
@@ -124,27 +158,26 @@ static int empty_dir(int dirfd, int top, unsigned depth)
 
 int path_remove_tree(int dirfd, const char *name)
 {
+	struct removal removal = { .moved = true };
+	int r = 0;
+
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-
-	/* Deep directories were moved up into the top one: go on until nothing is left. */
-	for (int round = 0; round < 100000; round++) {
-		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-			return 0;
-		if (errno != ENOTEMPTY && errno != EEXIST)
-			return -errno;
-		int top = open_how(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
-				   RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
-		if (top < 0)
-			return top;
-		auto_close int again = fcntl(top, F_DUPFD_CLOEXEC, 3);
-		int r = empty_dir(top, again, 0);
-		if (r < 0)
-			return r;
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+		return 0;
+	for (int round = 0; removal.moved && round < 100000; round++) {
+		int fd = open_closed(dirfd, name);
+		if (fd < 0)
+			return fd;
+		auto_close int top = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		removal = (struct removal){ .top = top };
+		r = empty_dir(&removal, fd, 0);
 	}
-	return -ELOOP;
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	return r < 0 ? r : -errno;
 }
 
 bool path_is_name(const char *name)
