@@ -166,10 +166,14 @@ ssize_t fd_recv(int sock, void *data, size_t size, int *fds, size_t max_fds, siz
 		memcpy(got + n_got, CMSG_DATA(c), count * sizeof(int));
 		n_got += count;
 	}
-	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || n_got > max_fds) {
+	bool is_cut = (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || n_got > max_fds;
+	/* An empty packet looks like the end: who sees one does not look for descriptors. */
+	if (is_cut || n == 0) {
 		close_all(got, n_got);
-		return -EMSGSIZE;
+		n_got = 0;
 	}
+	if (is_cut)
+		return -EMSGSIZE;
 	if (n_got > 0)
 		memcpy(fds, got, n_got * sizeof(int));
 	if (ret_n_fds)
