@@ -121,10 +121,12 @@ make_user() {
 	mkdir -m 700 "$test_stage/home/state" "$test_stage/home/tmp" && stage_builds
 }
 
+# Each time anew: a build may have been made since.
 stage_builds() {
 	local name
 	for name in build build-switch; do
-		if [ -d "$top/$name" ] && [ ! -d "$test_stage/tree/$name" ]; then
+		rm -rf "${test_stage:?}/tree/$name"
+		if [ -d "$top/$name" ]; then
 			cp -R "$top/$name" "$test_stage/tree/$name" || return 1
 		fi
 	done
