@@ -72,8 +72,10 @@ static int receive(struct warden *warden, struct warden_reply *ret_reply, int *r
 	int fd = -1;
 	ssize_t n = fd_recv(warden->fd, ret_reply, sizeof(*ret_reply), &fd, 1, &n_fds);
 
-	if (n <= 0)
-		return err_errno(err, n < 0 ? (int)-n : EPIPE, "hear from the warden");
+	if (n == 0 || n == -ECONNRESET) /* it left, perhaps without reading our last word */
+		n = -EPIPE;
+	if (n < 0)
+		return err_errno(err, (int)-n, "hear from the warden");
 	*ret_fd = n_fds ? fd : -1;
 	if ((size_t)n != sizeof(*ret_reply)) {
 		drop_fd(ret_fd);
