@@ -48,6 +48,7 @@ struct self {
 	const struct ids *ids;
 	int abi;
 	char first_net[64]; /* the network namespace we came from */
+	bool has_network;   /* we are in a fresh one that waits for its sandbox */
 	struct layers layers;
 	struct jail jails[LAUNCHER_SLOTS];
 	struct plan plan; /* the one at hand */
@@ -186,9 +187,10 @@ static int start(struct self *self, struct launcher_reply *reply, int *ret_pidfd
 	if (plan->n_tasks > AGENT_TASKS_MAX || self->n_fds < PLAN_FD_FIRST + plan->n_tasks)
 		return err_make(err, ERR_PROTOCOL, "the plan came without its descriptors");
 	int r = layers_plan_root(&self->layers, plan, self->fds, self->n_fds, &inside.root, err);
-	if (r == 0)
+	if (r == 0 && !self->has_network)
 		r = outer_new_network(err);
 	if (r == 0) {
+		self->has_network = false; /* this sandbox's from now on */
 		struct jail *jail = &self->jails[plan->slot];
 		plan_inside(self, &inside);
 		*jail = (struct jail){ .workspace_fd = -1 };
@@ -273,6 +275,15 @@ static void answer(struct self *self)
 	drop_fd(&pidfd);
 }
 
+/* A network namespace is the dearest part of a sandbox: the next one is made while nobody waits. */
+static void prepare_network(struct self *self)
+{
+	struct err ignored; /* the start tries again, and says why */
+
+	if (!self->has_network)
+		self->has_network = outer_new_network(&ignored) == 0;
+}
+
 /* The warden is the same program; still, a cut message ends us. */
 static void on_ask(struct self *self)
 {
@@ -282,7 +293,10 @@ static void on_ask(struct self *self)
 			    &self->n_fds);
 	if (n < (ssize_t)offsetof(struct plan, create))
 		_exit(0);
+	bool is_start = self->plan.ask == LAUNCHER_START;
 	answer(self);
+	if (is_start)
+		prepare_network(self);
 	for (size_t i = 0; i < self->n_fds; i++)
 		close(self->fds[i]);
 	self->n_fds = 0;
@@ -356,6 +370,8 @@ _Noreturn void launcher_main(int sock, const struct ids *ids)
 	self.ids = ids;
 	self.layers = (struct layers){ .ids = ids, .with_host = ids->mode != IDS_ROOT };
 	int broken = set_up(&self, &err);
+	if (broken == 0)
+		prepare_network(&self);
 	for (;;) {
 		struct pollfd polls[] = {
 			{ .fd = sock, .events = POLLIN },

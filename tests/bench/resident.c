@@ -85,6 +85,12 @@ static int start(struct warden *warden, char *id, uint32_t pids)
 	if (pids)
 		create.limits.pids = pids;
 	create.own_workspace = getenv("BENCH_WORKSPACE") != NULL;
+	const char *guest = getenv("BENCH_GUEST");
+	if (guest) {
+		create.own_workspace = 1;
+		if (warden_create_bind(&create, BIND_INPUT, guest, "guest", NULL, &err) < 0)
+			die("bind", &err);
+	}
 	if (id_make(id, ID_SANDBOX, &err) < 0 ||
 	    warden_create_send(warden, id, &create, &err) < 0 ||
 	    warden_create_recv(warden, &facts, &stream, &err) < 0)
@@ -188,7 +194,7 @@ static void rate(const char *path, const char *state, int workers, int seconds)
 /* Time from the kill to the end of all processes, and of the host's own forks meanwhile. */
 static void bomb(struct warden *warden)
 {
-	const char *argv[] = { "/usr/bin/busybox", "sh", "-c", ":(){ : & : & }; : ; sleep 1000" };
+	const char *argv[] = { "/workspace/input/guest", "bomb", "256" };
 	struct err err = { 0 };
 	char id[ID_SIZE];
 	int64_t worst = 0, sum = 0;
