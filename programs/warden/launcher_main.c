@@ -295,7 +295,7 @@ static void on_ask(struct self *self)
 		_exit(0);
 	bool is_start = self->plan.ask == LAUNCHER_START;
 	answer(self);
-	if (is_start)
+	if (is_start && self->ids->n_slots > 1)
 		prepare_network(self);
 	for (size_t i = 0; i < self->n_fds; i++)
 		close(self->fds[i]);
