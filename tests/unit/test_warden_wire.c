@@ -336,10 +336,10 @@ TEST(warden_event_takes_events_only)
 
 TEST(warden_spawn_says_what_it_could_not_start)
 {
-	CHECK_INT(warden_spawn(&warden, "/nonexistent/cay-warden", "/tmp", &err), -ENOENT);
-	CHECK_STR(err.text, "start '/nonexistent/cay-warden': No such file or directory");
+	CHECK_INT(warden_spawn(&warden, "/proc/none/cay-warden", "/tmp", 1, &err), -ENOENT);
+	CHECK_STR(err.text, "start '/proc/none/cay-warden': No such file or directory");
 	CHECK_INT(warden.fd, -1);
-	CHECK_INT(warden_spawn(&warden, "/bin/true", "/tmp", &err), -EPIPE);
+	CHECK_INT(warden_spawn(&warden, "/bin/true", "/tmp", 1, &err), -EPIPE);
 	CHECK_INT(warden.fd, -1);
 	CHECK_INT(waitpid(-1, NULL, 0), -1); /* no child is left */
 }
