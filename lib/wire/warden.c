@@ -142,11 +142,13 @@ static int ask(struct warden *warden, enum warden_ask what, const char *id,
 }
 
 /* Its end of the socket is descriptor 3; posix_spawn says what exec said. */
-static int spawn(int sock, const char *path, const char *state_dir, pid_t *ret_pid)
+static int spawn(int sock, const char *path, const char *state_dir, uint32_t most, pid_t *ret_pid)
 {
-	char *argv[] = { "cay-warden", (char *)state_dir, NULL };
+	char count[16];
+	char *argv[] = { "cay-warden", (char *)state_dir, count, NULL };
 	posix_spawn_file_actions_t actions;
 
+	snprintf(count, sizeof(count), "%u", most);
 	int r = posix_spawn_file_actions_init(&actions);
 	if (r != 0)
 		return -r;
@@ -157,14 +159,15 @@ static int spawn(int sock, const char *path, const char *state_dir, pid_t *ret_p
 	return -r;
 }
 
-int warden_spawn(struct warden *warden, const char *path, const char *state_dir, struct err *err)
+int warden_spawn(struct warden *warden, const char *path, const char *state_dir, uint32_t most,
+		 struct err *err)
 {
 	int pair[2];
 
 	*warden = (struct warden){ .fd = -1, .pidfd = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for the warden");
-	int r = spawn(pair[1], path, state_dir, &warden->pid);
+	int r = spawn(pair[1], path, state_dir, most, &warden->pid);
 	close(pair[1]);
 	warden->fd = pair[0];
 	if (r < 0) {

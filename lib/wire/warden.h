@@ -20,24 +20,17 @@
 
 enum warden_ask {
 	WARDEN_HELLO,
-	WARDEN_CREATE,  /* a sandbox, proven; -> facts, and the agent's stream as a descriptor */
-	WARDEN_LIMITS,  /* change limits of a live sandbox */
-	WARDEN_STATS,   /* -> usage so far */
-	WARDEN_FREEZE,  /* the code, not the agent */
+	WARDEN_CREATE, /* a sandbox, proven; -> facts, and the agent's stream as a descriptor */
+	WARDEN_LIMITS, /* change limits of a live sandbox */
+	WARDEN_STATS,  /* -> usage so far */
+	WARDEN_FREEZE, /* the code, not the agent */
 	WARDEN_THAW,
 	WARDEN_KILL,    /* every process of the sandbox, the agent too */
 	WARDEN_DESTROY, /* kill if need be, give everything back; -> last usage */
 	WARDEN_ASKS_
 };
 
-enum tier {
-	TIER_JAIL,
-	TIER_CONTAINER,
-	TIER_GVISOR,
-	TIER_MICROVM,
-	TIER_WASM,
-	TIERS_
-};
+enum tier { TIER_JAIL, TIER_CONTAINER, TIER_GVISOR, TIER_MICROVM, TIER_WASM, TIERS_ };
 
 const char *tier_name(uint32_t tier);
 /* The tier of that name, or -1. */
@@ -52,9 +45,9 @@ enum layer {
 	LAYER_IPC_NS,
 	LAYER_UTS_NS,
 	LAYER_CGROUP_NS,
-	LAYER_ROOT,     /* pivoted; exactly the mounts we made, with their flags */
-	LAYER_UIDS,     /* own host uids, no groups */
-	LAYER_CAPS,     /* all sets empty, bounding too */
+	LAYER_ROOT, /* pivoted; exactly the mounts we made, with their flags */
+	LAYER_UIDS, /* own host uids, no groups */
+	LAYER_CAPS, /* all sets empty, bounding too */
 	LAYER_NO_NEW_PRIVS,
 	LAYER_LANDLOCK,
 	LAYER_SECCOMP,
@@ -94,7 +87,8 @@ struct warden_create {
 	struct limits limits;
 	uint32_t tier;          /* enum tier: exactly this one or a refusal */
 	uint32_t require;       /* bits 1 << enum layer: refuse where one of them is absent */
-	uint32_t own_workspace; /* 1: a scratch workspace with a quota; 0: a bind gives it, or none */
+	uint32_t own_workspace; /* 1: a scratch workspace with a quota; 0: a bind gives it, or none
+				 */
 	uint32_t n_binds;
 	struct warden_bind binds[WARDEN_BINDS_MAX];
 	uint32_t strings_len;
@@ -113,18 +107,18 @@ struct warden_request {
 
 /* What the warden saw with its own eyes after the start. */
 struct sandbox_facts {
-	uint32_t tier;            /* what it really is */
-	uint32_t layers_held;     /* bits 1 << enum layer */
-	uint32_t layers_absent;   /* this host or user cannot have them; the rest is held */
+	uint32_t tier;          /* what it really is */
+	uint32_t layers_held;   /* bits 1 << enum layer */
+	uint32_t layers_absent; /* this host or user cannot have them; the rest is held */
 	uint32_t landlock_abi;
-	uint32_t uid_base;        /* host uid of the sandbox's uid 0, or of its only uid */
+	uint32_t uid_base; /* host uid of the sandbox's uid 0, or of its only uid */
 	uint32_t uid_count;
-	uint32_t cgroup_version;  /* 0, 1 or 2 */
+	uint32_t cgroup_version; /* 0, 1 or 2 */
 	struct enforcement by;
 	uint64_t setup_us;
 	char kernel[64];
-	char seccomp_digest[65];  /* sha256 of the filter, hex */
-	char agent_digest[65];    /* sha256 of the agent's bytes, hex */
+	char seccomp_digest[65]; /* sha256 of the filter, hex */
+	char agent_digest[65];   /* sha256 of the agent's bytes, hex */
 };
 
 enum warden_event {
@@ -155,8 +149,10 @@ struct warden {
 };
 
 /* Starts `path` (cay-warden) as a child that serves us alone: it may be given host paths, and it
- * ends everything when our end of the socket closes.  state_dir is where its runs are kept. */
-int warden_spawn(struct warden *warden, const char *path, const char *state_dir, struct err *err);
+ * ends everything when our end of the socket closes.  state_dir is where its runs are kept, most
+ * how many sandboxes it may have at the same time. */
+int warden_spawn(struct warden *warden, const char *path, const char *state_dir, uint32_t most,
+		 struct err *err);
 
 /* Closes the socket, waits for the child to be gone. */
 void warden_finish(struct warden *warden);
@@ -178,8 +174,7 @@ int warden_limits(struct warden *warden, const char *id, const struct limits *li
 int warden_freeze(struct warden *warden, const char *id, struct err *err);
 int warden_thaw(struct warden *warden, const char *id, struct err *err);
 int warden_kill(struct warden *warden, const char *id, struct err *err);
-int warden_destroy(struct warden *warden, const char *id, struct usage *ret_usage,
-		   struct err *err);
+int warden_destroy(struct warden *warden, const char *id, struct usage *ret_usage, struct err *err);
 
 /* Takes one event that is waiting on fd; WARDEN_EVENT_NONE when there is none.  -EPIPE when the
  * warden is gone. */

@@ -81,7 +81,7 @@ static int ask(struct run *run, struct err *err)
 	if (r >= 0)
 		r = state_find_program(program, "cay-warden", "CAY_WARDEN", err);
 	if (r >= 0)
-		r = warden_spawn(&run->warden, program, run->state, err);
+		r = warden_spawn(&run->warden, program, run->state, 1, err);
 	run->times.spawned = clock_mono_us();
 	return r < 0 ? r : warden_create_send(&run->warden, run->sandbox_id, create, err);
 }

@@ -174,7 +174,7 @@ static void rate(const char *path, const char *state, int workers, int seconds)
 		struct warden warden;
 		struct err err = { 0 };
 		long n = 0;
-		if (warden_spawn(&warden, path, state, &err) < 0)
+		if (warden_spawn(&warden, path, state, 8, &err) < 0)
 			die("start the warden", &err);
 		cycle(&warden);
 		for (int64_t until = clock_mono_ms() + seconds * 1000; clock_mono_ms() < until; n++)
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 		rate(argv[1], argv[2], atoi(argv[4]), atoi(argv[5]));
 		return 0;
 	}
-	if (warden_spawn(&warden, argv[1], argv[2], &err) < 0)
+	if (warden_spawn(&warden, argv[1], argv[2], 8, &err) < 0)
 		die("start the warden", &err);
 	if (strcmp(argv[3], "latency") == 0 && argc > 5)
 		latency(&warden, atoi(argv[4]), argv + 5);
