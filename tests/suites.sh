@@ -223,7 +223,8 @@ test_main() {
 	mkdir -p "$test_dir/state"
 	chmod 700 "$test_dir/state"
 	# Descendants of a suite are known by this, wherever they end up.
-	export LEAKCHECK_TOKEN=$$-$(date +%s)
+	LEAKCHECK_TOKEN=$$-$(date +%s)
+	export LEAKCHECK_TOKEN
 	trap remove_user EXIT
 	for name in "${names[@]}"; do
 		"test_$name" || true
