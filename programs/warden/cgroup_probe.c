@@ -56,6 +56,13 @@ static void enable_in(int fd)
 
 #define NEEDED (1u << CTL_MEMORY | 1u << CTL_PIDS | 1u << CTL_CPU)
 
+/* Memory is worth more than all others: without it we would not use cgroups at all. */
+static int worth(unsigned controllers)
+{
+	return __builtin_popcount(controllers & NEEDED) +
+	       (controllers & 1u << CTL_MEMORY ? CTLS_ : 0);
+}
+
 /* From our own cgroup upwards: the first that we may build in and that hands down memory, pids
  * and cpu; else the one that hands down the most of them. */
 static void find_v2(struct cgroup_host *host, const char *mount, const char *own)
@@ -71,8 +78,7 @@ static void find_v2(struct cgroup_host *host, const char *mount, const char *own
 			if ((enabled_in(fd) & NEEDED) != NEEDED)
 				enable_in(fd);
 			unsigned found = enabled_in(fd) & (NEEDED | 1u << CTL_IO);
-			if (__builtin_popcount(found & NEEDED) >
-			    __builtin_popcount(best & NEEDED)) {
+			if (worth(found) > worth(best)) {
 				best = found;
 				struct cgroup_hierarchy *h = &host->at[0];
 				if (host->n)
