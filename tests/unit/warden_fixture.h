@@ -45,7 +45,8 @@ static inline void tmp_finish(void)
 
 static inline void make_file(int dir, const char *path, const char *text, mode_t mode)
 {
-	int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	(void)unlinkat(dir, path, 0); /* it may be closed to us */
+	int fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	CHECK(fd >= 0);
 	CHECK_INT(write(fd, text, strlen(text)), (ssize_t)strlen(text));
