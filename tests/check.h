@@ -20,45 +20,45 @@ struct test {
 
 static struct test *tests, **tests_tail = &tests;
 
-#define TEST(name)                                                             \
-	static void test_##name(void);                                         \
-	__attribute__((constructor)) static void add_##name(void)              \
-	{                                                                      \
-		static struct test t = { #name, test_##name, NULL };           \
-		*tests_tail = &t;                                              \
-		tests_tail = &t.next;                                          \
-	}                                                                      \
+#define TEST(name)                                                                                 \
+	static void test_##name(void);                                                             \
+	__attribute__((constructor)) static void add_##name(void)                                  \
+	{                                                                                          \
+		static struct test t = { #name, test_##name, NULL };                               \
+		*tests_tail = &t;                                                                  \
+		tests_tail = &t.next;                                                              \
+	}                                                                                          \
 	static void test_##name(void)
 
-#define END(status, ...)                                                       \
-	do {                                                                   \
-		printf("# %s:%d: ", __FILE__, __LINE__);                       \
-		printf(__VA_ARGS__);                                           \
-		printf("\n");                                                  \
-		fflush(stdout);                                                \
-		_exit(status);                                                 \
+#define END(status, ...)                                                                           \
+	do {                                                                                       \
+		printf("# %s:%d: ", __FILE__, __LINE__);                                           \
+		printf(__VA_ARGS__);                                                               \
+		printf("\n");                                                                      \
+		fflush(stdout);                                                                    \
+		_exit(status);                                                                     \
 	} while (0)
 
 #define SKIP(why) END(EXIT_SKIP, "%s", why)
 
-#define CHECK(cond)                                                            \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			END(EXIT_FAILURE, "%s", #cond);                        \
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			END(EXIT_FAILURE, "%s", #cond);                                            \
 	} while (0)
 
-#define CHECK_INT(got, want)                                                   \
-	do {                                                                   \
-		long long g_ = (got), w_ = (want);                             \
-		if (g_ != w_)                                                  \
-			END(EXIT_FAILURE, "%s: got %lld, want %lld", #got, g_, w_); \
+#define CHECK_INT(got, want)                                                                       \
+	do {                                                                                       \
+		long long g_ = (got), w_ = (want);                                                 \
+		if (g_ != w_)                                                                      \
+			END(EXIT_FAILURE, "%s: got %lld, want %lld", #got, g_, w_);                \
 	} while (0)
 
-#define CHECK_STR(got, want)                                                   \
-	do {                                                                   \
-		const char *g_ = (got), *w_ = (want);                          \
-		if (strcmp(g_, w_) != 0)                                       \
-			END(EXIT_FAILURE, "%s: got \"%s\", want \"%s\"", #got, g_, w_); \
+#define CHECK_STR(got, want)                                                                       \
+	do {                                                                                       \
+		const char *g_ = (got), *w_ = (want);                                              \
+		if (strcmp(g_, w_) != 0)                                                           \
+			END(EXIT_FAILURE, "%s: got \"%s\", want \"%s\"", #got, g_, w_);            \
 	} while (0)
 
 int main(void)

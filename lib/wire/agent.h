@@ -32,8 +32,8 @@
 /* Descriptors that the agent finds at its start, and nothing else.  The agent lives under the same
  * seccomp filter as the code, so the filter lets the two ioctls through that serve the listener,
  * SECCOMP_IOCTL_NOTIF_RECV and SECCOMP_IOCTL_NOTIF_SEND; on any other descriptor they do nothing.
- * argv[1] is the number of cgroup files, argv[2] how many files a program may have open (0 or absent:
- * as many as the agent), both in decimal. */
+ * argv[1] is the number of cgroup files, argv[2] how many files a program may have open (0 or
+ * absent: as many as the agent), both in decimal. */
 #define AGENT_FD_STREAM 3
 #define AGENT_FD_HANDOVER 4
 #define AGENT_FD_NOTIFY 5 /* the seccomp listener */

@@ -63,11 +63,11 @@ enum enforcer {
 	BY_CGROUP2,
 	BY_CGROUP1,
 	BY_RLIMIT,
-	BY_WATCHER,       /* the launcher looks at the process tree every 50 ms */
-	BY_MOUNT,         /* size= of a tmpfs */
+	BY_WATCHER, /* the launcher looks at the process tree every 50 ms */
+	BY_MOUNT,   /* size= of a tmpfs */
 	BY_PROJECT_QUOTA,
-	BY_LOOP_FILE,     /* the workspace is a file system of that size */
-	BY_CLIENT,        /* whoever holds the session: wall clock, output */
+	BY_LOOP_FILE, /* the workspace is a file system of that size */
+	BY_CLIENT,    /* whoever holds the session: wall clock, output */
 	ENFORCERS_
 };
 

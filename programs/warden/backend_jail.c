@@ -35,6 +35,7 @@ struct jail {
 	bool own_user, scratch, running;
 	bool stop_code; /* the watcher decided so */
 	int pidfd;
+	int handover_fd; /* kernels of a zygote go to the agent through it */
 	int64_t start_us;
 	struct usage usage;
 	int dir_workspace_fd; /* as root: the user's directory, mapped */
@@ -84,7 +85,7 @@ static int create(const struct backend_spec *spec, void **ret_state, struct err 
 		return err_errno(err, ENOMEM, "make a jail");
 	*ret_state = jail; /* half-built state is given back by destroy */
 	jail->run = (struct run){ .runs_fd = -1, .dir_fd = -1, .lock_fd = -1 };
-	jail->workspace.mount_fd = jail->pidfd = jail->dir_workspace_fd = -1;
+	jail->workspace.mount_fd = jail->pidfd = jail->dir_workspace_fd = jail->handover_fd = -1;
 	jail->limits = wanted->limits;
 	jail->start_us = clock_mono_us();
 	jail->own_user = bind != NULL;
@@ -341,6 +342,7 @@ static int start(void *state, const struct backend_spec *spec, struct sandbox_fa
 	if (r < 0)
 		return r;
 	ret_facts->setup_us = (uint64_t)(clock_mono_us() - jail->start_us);
+	jail->handover_fd = take_fd(&handover);
 	*ret_stream = take_fd(&ours);
 	return 0;
 }
@@ -526,6 +528,7 @@ static void destroy(void *state)
 	workspace_destroy(&jail->workspace);
 	drop_fd(&jail->dir_workspace_fd);
 	drop_fd(&jail->pidfd);
+	drop_fd(&jail->handover_fd);
 	remove_files(jail);
 	run_destroy(&jail->run);
 	host_give_slot(jail->slot);

@@ -70,17 +70,19 @@ static int write_limit(int dir, const char *file, const char *value, struct err 
 	return 0;
 }
 
+/* Writes a limit and reads it back through the same descriptor. */
 static int write_number(int dir, const char *file, uint64_t value, struct err *err)
 {
-	char text[32];
+	char text[32], seen[32] = "";
 	uint64_t got = 0;
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
-	int r = write_limit(dir, file, text, err);
-	if (r < 0)
-		return r;
+	auto_close int fd = openat(dir, file, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return err_errno(err, errno, "write '%s' to the cgroup's '%s'", text, file);
 	/* The kernel rounds memory down to pages. */
-	if (read_number(dir, file, &got) < 0 || got > value || got + 65536 <= value)
+	if (pread(fd, seen, sizeof(seen) - 1, 0) <= 0 || sscanf(seen, "%" SCNu64, &got) != 1 ||
+	    got > value || got + 65536 <= value)
 		return err_make(err, ERR_SETUP, "the cgroup's '%s' is %" PRIu64 " instead of %s",
 				file, got, text);
 	return 0;

@@ -79,7 +79,9 @@ static void serve(struct peer *peer)
 		}
 		if ((polls[0].revents & (POLLIN | POLLHUP | POLLERR)) && !on_request(peer))
 			return;
-		if (clock_mono_ms() >= next_look && sandbox_any()) {
+		if (!sandbox_any()) {
+			next_look = clock_mono_ms() + WATCH_MS;
+		} else if (clock_mono_ms() >= next_look) {
 			sandbox_watch(send_event, peer);
 			next_look = clock_mono_ms() + WATCH_MS;
 		}

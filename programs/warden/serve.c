@@ -71,11 +71,9 @@ static int answer_kill(struct call *call, struct err *err)
 static int answer_destroy(struct call *call, struct err *err)
 {
 	struct err ignored;
-
-	/* Before the end for what only living processes tell, after it for what the kernel sums. */
-	(void)sandbox_stats(call->sandbox, &ignored);
 	int r = sandbox_kill(call->sandbox, err);
-	(void)sandbox_stats(call->sandbox, &ignored);
+
+	(void)sandbox_stats(call->sandbox, &ignored); /* what it was in the end */
 	call->reply->usage = call->sandbox->usage;
 	sandbox_doom(call->sandbox);
 	return r;

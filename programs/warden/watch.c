@@ -154,11 +154,28 @@ void watch_kill_code(int proc_fd, pid_t agent)
 	}
 }
 
-/* A tree with more than that cannot be counted in time, and is taken for full. */
-#define DISK_DEPTH 256
-#define DISK_NAMES 2000000
+#define DISK_DEPTH 128     /* directories open at the same time */
+#define DISK_LATER 256     /* directories below that, counted one after the other */
+#define DISK_NAMES 2000000 /* a tree with more cannot be counted in time, and is taken for full */
 
-static void count_dir(int dir_fd, unsigned depth, uint64_t *bytes, uint64_t *names)
+struct count {
+	uint64_t bytes, names;
+	int later[DISK_LATER];
+	unsigned n_later;
+};
+
+/* What lies too deep waits its turn; where too much waits, the tree is taken for full. */
+static void count_later(struct count *count, int dir_fd)
+{
+	if (count->n_later < DISK_LATER) {
+		count->later[count->n_later++] = dir_fd;
+		return;
+	}
+	close(dir_fd);
+	count->names = DISK_NAMES;
+}
+
+static void count_dir(int dir_fd, unsigned depth, struct count *count)
 {
 	auto_closedir DIR *dir = fdopendir(dir_fd);
 	struct stat st;
@@ -167,32 +184,32 @@ static void count_dir(int dir_fd, unsigned depth, uint64_t *bytes, uint64_t *nam
 		close(dir_fd);
 		return;
 	}
-	for (struct dirent *entry; *names < DISK_NAMES && (entry = readdir(dir)) != NULL;) {
+	for (struct dirent *entry; count->names < DISK_NAMES && (entry = readdir(dir)) != NULL;) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		*bytes += (uint64_t)st.st_blocks * 512;
-		(*names)++;
+		count->bytes += (uint64_t)st.st_blocks * 512;
+		count->names++;
 		if (!S_ISDIR(st.st_mode))
 			continue;
-		if (depth == DISK_DEPTH) {
-			*names = DISK_NAMES;
-			continue;
-		}
 		int child = path_open_beneath(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, 0);
-		if (child >= 0)
-			count_dir(child, depth + 1, bytes, names);
+		if (child >= 0 && depth == DISK_DEPTH)
+			count_later(count, child);
+		else if (child >= 0)
+			count_dir(child, depth + 1, count);
 	}
 }
 
 void watch_disk(int dir_fd, struct tree_usage *usage)
 {
-	uint64_t bytes = 0, names = 0;
+	struct count count = { 0 };
 	int fd = path_open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return;
-	count_dir(fd, 0, &bytes, &names);
-	usage->disk_bytes = bytes;
-	usage->disk_files = names;
+	count_dir(fd, 0, &count);
+	while (count.n_later > 0)
+		count_dir(count.later[--count.n_later], 0, &count);
+	usage->disk_bytes = count.bytes;
+	usage->disk_files = count.names;
 }
