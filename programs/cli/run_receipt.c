@@ -83,10 +83,32 @@ static json_t *outputs(const struct results *results)
 	return list;
 }
 
+/* What the client has of a stream that was cut: head and tail, one after the other. */
+static void put_kept(json_t *object, const struct output *output)
+{
+	const uint8_t *pieces[2];
+	size_t lens[2];
+	struct digest digest;
+	char hex[DIGEST_HEX_SIZE];
+
+	digest_init(&digest);
+	digest_update(&digest, output->head, output->head_len);
+	output_tail(output, pieces, lens);
+	for (int i = 0; i < 2; i++)
+		digest_update(&digest, pieces[i], lens[i]);
+	digest_final(&digest, hex);
+	json_object_set_new(object, "kept_sha256", json_string(hex));
+}
+
 static json_t *stream(const struct output *output, const char *sha256)
 {
-	return json_pack("{s:s, s:I, s:I}", "sha256", sha256, "bytes", (json_int_t)output->total,
-			 "dropped_bytes", (json_int_t)output_dropped(output));
+	uint64_t dropped = output_dropped(output);
+	json_t *object = json_pack("{s:s, s:I, s:I}", "sha256", sha256, "bytes",
+				   (json_int_t)output->total, "dropped_bytes", (json_int_t)dropped);
+
+	if (dropped > 0)
+		put_kept(object, output);
+	return object;
 }
 
 static json_t *workspace(const struct job *job)
