@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #ifndef MS_REC
+#define MS_BIND 4096
 #define MS_REC 16384
 #define MS_PRIVATE (1 << 18)
 #endif

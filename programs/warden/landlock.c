@@ -70,7 +70,18 @@ static int allow(int ruleset, int root, const char *path, uint64_t access, uint6
 	return 0;
 }
 
-/* Every name at the top of the root but the canary's; an image may have any. */
+/* Those with a rule of their own, and the canary's. */
+static bool has_a_rule(const char *name)
+{
+	static const char *const names[] = { ".", "..", ".cay", "workspace", "tmp", "dev", "proc" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Every other name at the top of the root; an image may have any. */
 static int allow_top(int ruleset, uint64_t known, struct err *err)
 {
 	auto_close int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,8 +105,7 @@ static int allow_top(int ruleset, uint64_t known, struct err *err)
 		for (long at = 0; at < n;) {
 			const struct entry *entry = (const void *)(buffer + at);
 			at += entry->size;
-			if (strcmp(entry->name, ".cay") == 0 || strcmp(entry->name, ".") == 0 ||
-			    strcmp(entry->name, "..") == 0)
+			if (entry->type == DT_LNK || has_a_rule(entry->name))
 				continue;
 			int r = allow(ruleset, root, entry->name, ACCESS_READ, known, err);
 			if (r < 0)

@@ -130,6 +130,16 @@ static int release(const struct self *self, pid_t pid, int sync_fd, struct err *
 	return r;
 }
 
+/* A network namespace is the dearest part of a sandbox: the next one is made while the child
+ * builds this one's root, where more than one is to come. */
+static void prepare_network(struct self *self)
+{
+	struct err ignored; /* the start tries again, and says why */
+
+	if (!self->has_network)
+		self->has_network = outer_new_network(&ignored) == 0;
+}
+
 static int run_child(struct self *self, struct inside *inside, pid_t *ret_pid, int *ret_pidfd,
 		     struct launcher_reply *reply, struct err *err)
 {
@@ -160,6 +170,9 @@ static int run_child(struct self *self, struct inside *inside, pid_t *ret_pid, i
 	drop_fd(&status_out);
 	int r = release(self, pid, sync_out, err);
 	drop_fd(&sync_out);
+	self->has_network = false; /* it is the child's now */
+	if (r == 0 && self->ids->n_slots > 1)
+		prepare_network(self);
 	if (r == 0)
 		r = wait_for_agent(status_in, err);
 	if (r == 0)
@@ -190,7 +203,6 @@ static int start(struct self *self, struct launcher_reply *reply, int *ret_pidfd
 	if (r == 0 && !self->has_network)
 		r = outer_new_network(err);
 	if (r == 0) {
-		self->has_network = false; /* this sandbox's from now on */
 		struct jail *jail = &self->jails[plan->slot];
 		plan_inside(self, &inside);
 		*jail = (struct jail){ .workspace_fd = -1 };
@@ -275,15 +287,6 @@ static void answer(struct self *self)
 	drop_fd(&pidfd);
 }
 
-/* A network namespace is the dearest part of a sandbox: the next one is made while nobody waits. */
-static void prepare_network(struct self *self)
-{
-	struct err ignored; /* the start tries again, and says why */
-
-	if (!self->has_network)
-		self->has_network = outer_new_network(&ignored) == 0;
-}
-
 /* The warden is the same program; still, a cut message ends us. */
 static void on_ask(struct self *self)
 {
@@ -293,10 +296,8 @@ static void on_ask(struct self *self)
 			    &self->n_fds);
 	if (n < (ssize_t)offsetof(struct plan, create))
 		_exit(0);
-	bool is_start = self->plan.ask == LAUNCHER_START;
 	answer(self);
-	if (is_start && self->ids->n_slots > 1)
-		prepare_network(self);
+
 	for (size_t i = 0; i < self->n_fds; i++)
 		close(self->fds[i]);
 	self->n_fds = 0;
