@@ -226,27 +226,53 @@ TEST(watch_disk_crosses_no_mount)
 	tmp_finish();
 }
 
-/* What lies too deep to be counted must not be free. */
-TEST(watch_disk_takes_a_tree_that_is_too_deep_for_full)
+static int go_down(int at, int levels)
 {
-	struct tree_usage usage = { 0 };
-	int dir = tmp_make();
-	int at = openat(dir, ".", O_RDONLY | O_DIRECTORY);
-
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < levels; i++) {
 		CHECK_INT(mkdirat(at, "d", 0755), 0);
 		int next = openat(at, "d", O_RDONLY | O_DIRECTORY);
+		CHECK(next >= 0);
 		close(at);
 		at = next;
 	}
+	return at;
+}
+
+/* What lies deep must not be free. */
+TEST(watch_disk_counts_a_deep_tree_whole)
+{
+	struct rlimit few = { 512, 512 };
+	struct tree_usage usage = { 0 };
+	int dir = tmp_make();
+	int at = go_down(openat(dir, ".", O_RDONLY | O_DIRECTORY), 1000);
+
 	make_file(at, "f", "x", 0600);
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
 	watch_disk(dir, &usage);
-	CHECK_INT(usage.disk_files, 101);
-	for (int i = 0; i < 400; i++) {
-		CHECK_INT(mkdirat(at, "d", 0755), 0);
-		int next = openat(at, "d", O_RDONLY | O_DIRECTORY);
-		close(at);
-		at = next;
+	CHECK_INT(usage.disk_files, 1001);
+	close(at);
+	tmp_finish();
+}
+
+TEST(watch_disk_takes_a_tree_that_it_cannot_count_for_full)
+{
+	struct rlimit few = { 512, 512 };
+	struct tree_usage usage = { 0 };
+	char name[16];
+	int dir = tmp_make();
+	int at = go_down(openat(dir, ".", O_RDONLY | O_DIRECTORY), 128);
+
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		CHECK_INT(mkdirat(at, name, 0755), 0);
+	}
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+	watch_disk(dir, &usage);
+	CHECK(usage.disk_files >= 1128);
+	at = go_down(at, 1);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		CHECK_INT(mkdirat(at, name, 0755), 0);
 	}
 	watch_disk(dir, &usage);
 	CHECK(usage.disk_files > 1000000);
