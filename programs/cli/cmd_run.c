@@ -73,8 +73,10 @@ static void tell_plan(const struct run *run)
 static void do_run(struct run *run)
 {
 	struct err err;
+	bool failed = run_start(run, &err) >= 0 && run_program(run, &err) < 0;
 
-	if (run_start(run, &err) >= 0 && run_program(run, &err) < 0 && !run->ending.setup_failed)
+	/* That the sandbox is gone is the outcome, which says it in words. */
+	if (failed && !run->ending.setup_failed && err.errnum != EPIPE)
 		say_error(&err);
 	if (!run->options->json)
 		run_show_rest(run);
@@ -116,6 +118,12 @@ static int exit_code(const struct run *run, bool failed)
 		       : run->outcome.exit_code;
 }
 
+/* One failure is one sentence, also where the same full disk stops the receipt. */
+static int join_failures(const struct err *setup, struct err *err)
+{
+	return err_make(err, setup->kind, "%.460s; nor could its receipt be written", setup->text);
+}
+
 static int report(struct run *run)
 {
 	struct err err;
@@ -124,17 +132,18 @@ static int report(struct run *run)
 
 	bool unsigned_ = run_write_receipt(run, &err) < 0;
 	run->times.signed_ = clock_mono_us();
-	if (!json && run->ending.setup_failed)
-		say_error(&run->ending.setup);
-	else if (!json)
+	if (unsigned_) {
+		if (failure)
+			join_failures(failure, &err);
+		else
+			err_while(&err, "write the receipt of this run");
+		failure = &err;
+	}
+	if (!json && !run->ending.setup_failed)
 		run_show_outcome(run);
 	tell_write_error(run);
-	if (unsigned_) {
-		err_while(&err, "write the receipt of this run");
-		failure = failure ? failure : &err;
-		if (!json)
-			say_error(&err);
-	}
+	if (!json && failure)
+		say_error(failure);
 	int code = exit_code(run, unsigned_);
 	if (json && document_print(run, failure) < 0)
 		code = EXIT_CAY_FAILED;

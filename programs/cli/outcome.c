@@ -136,7 +136,7 @@ static void tell_lost(const struct ending *e, struct outcome_note *note)
 static void tell_setup_failed(const struct ending *e, struct outcome_note *note)
 {
 	note->number = (uint64_t)e->setup.errnum;
-	sentence(note, "The sandbox could not be set up, nothing was run: %.500s", e->setup.text);
+	sentence(note, "The sandbox could not be set up, nothing was run: %.500s.", e->setup.text);
 }
 
 static void tell_closed(const struct ending *e, struct outcome_note *note)

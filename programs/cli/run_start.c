@@ -148,12 +148,23 @@ static int start(struct run *run, struct err *err)
 	return r;
 }
 
+/* A stream that ended says nothing to a person. */
+static int tell_gone(struct err *err)
+{
+	struct err was = *err;
+
+	return err_make(err, ERR_SETUP, "the sandbox was gone before it was ready (%.400s)",
+			was.text);
+}
+
 int run_start(struct run *run, struct err *err)
 {
 	run->warden = (struct warden){ .fd = -1, .pidfd = -1, .pid = -1 };
 	run->link.fd = -1;
 	int r = start(run, err);
 
+	if (r < 0 && err->errnum == EPIPE)
+		r = tell_gone(err);
 	if (r < 0 && !run->ending.cancelled) {
 		run->ending.setup_failed = true;
 		run->ending.setup = *err;
