@@ -85,7 +85,8 @@ static int create(const struct backend_spec *spec, void **ret_state, struct err 
 		return err_errno(err, ENOMEM, "make a jail");
 	*ret_state = jail; /* half-built state is given back by destroy */
 	jail->run = (struct run){ .runs_fd = -1, .dir_fd = -1, .lock_fd = -1 };
-	jail->workspace.mount_fd = jail->pidfd = jail->dir_workspace_fd = jail->handover_fd = -1;
+	jail->workspace.mount_fd = jail->workspace.quota_fd = jail->pidfd = jail->dir_workspace_fd =
+		jail->handover_fd = -1;
 	jail->limits = wanted->limits;
 	jail->start_us = clock_mono_us();
 	jail->own_user = bind != NULL;

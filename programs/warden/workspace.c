@@ -2,6 +2,7 @@
 #include "workspace.h"
 
 #include "mounts.h"
+#include "quota.h"
 #include "runs.h"
 
 #include "base/auto.h"
@@ -195,14 +196,14 @@ static int make_loop(struct workspace *workspace, const struct run *run, const c
 	struct mount_option options[] = {
 		{ "source", device }, { "nobarrier", NULL }, { "noinit_itable", NULL }, { 0 }
 	};
-	auto_close int template = open_template(state_dir, limits, err);
-	if (template <0)
-		return template;
+	auto_close int blank = open_template(state_dir, limits, err);
+	if (blank < 0)
+		return blank;
 	auto_close int image = openat(run->dir_fd, "workspace.img",
 				      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (image < 0)
 		return err_errno(err, errno, "make the workspace's file");
-	int r = copy_sparse(template, image, err);
+	int r = copy_sparse(blank, image, err);
 	if (r < 0)
 		return r;
 	auto_close int loop = attach_loop(image, device, sizeof(device), err);
@@ -243,6 +244,30 @@ static int make_directory(struct workspace *workspace, const struct run *run, bo
 	return workspace->mount_fd < 0 ? workspace->mount_fd : 0;
 }
 
+/* The first uid of a slot is nobody else's number, and so good for a project too. */
+static int make_quota(struct workspace *workspace, const struct run *run, uid_t uid,
+		      struct err *err)
+{
+	int r = make_directory(workspace, run, true, err);
+
+	if (r < 0)
+		return r;
+	workspace->project = uid;
+	workspace->quota_fd =
+		openat(run->dir_fd, "workspace", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = workspace->quota_fd < 0
+		    ? err_errno(err, errno, "open the workspace")
+		    : quota_start(workspace->quota_fd, uid, &workspace->limits, err);
+	if (r == 0) {
+		workspace->by = BY_PROJECT_QUOTA;
+		return 0;
+	}
+	drop_fd(&workspace->quota_fd);
+	drop_fd(&workspace->mount_fd);
+	(void)unlinkat(run->dir_fd, "workspace", AT_REMOVEDIR);
+	return r;
+}
+
 int workspace_create(struct workspace *workspace, const struct run *run, const char *state_dir,
 		     const struct limits *limits, bool as_root, uid_t uid, gid_t gid,
 		     struct err *err)
@@ -252,11 +277,13 @@ int workspace_create(struct workspace *workspace, const struct run *run, const c
 	struct statfs fs;
 	int r = -1;
 
-	*workspace = (struct workspace){ .mount_fd = -1, .limit_bytes = limits->disk_bytes };
+	*workspace = (struct workspace){ .mount_fd = -1, .quota_fd = -1, .limits = *limits };
 	if (fstat(run->dir_fd, &st) == 0)
 		workspace->device = st.st_dev;
+	if (as_root && quota_is_kept(run->dir_fd))
+		r = make_quota(workspace, run, uid, &why);
 	/* No loop device, no mke2fs: a directory will do, and the receipt says so. */
-	if (as_root)
+	if (as_root && r < 0)
 		r = make_loop(workspace, run, state_dir, limits, &why);
 	if (r < 0)
 		r = make_directory(workspace, run, as_root, err);
@@ -324,17 +351,23 @@ void workspace_usage(const struct workspace *workspace, struct usage *usage)
 {
 	struct statfs fs;
 
+	if (workspace->by == BY_PROJECT_QUOTA)
+		quota_usage(workspace->quota_fd, workspace->project, &workspace->limits, usage);
 	if (workspace->by != BY_LOOP_FILE || fstatfs(workspace->mount_fd, &fs) < 0)
 		return;
 	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	usage->disk_bytes = used > workspace->start_bytes ? used - workspace->start_bytes : 0;
 	usage->disk_files = (uint64_t)(fs.f_files - fs.f_ffree) - workspace->start_files;
 	/* A large write can fail before the last block is taken. */
-	if (usage->disk_bytes + WORKSPACE_NEARLY_FULL >= workspace->limit_bytes || fs.f_ffree == 0)
+	if (usage->disk_bytes + WORKSPACE_NEARLY_FULL >= workspace->limits.disk_bytes ||
+	    fs.f_ffree == 0)
 		usage->disk_full = 1;
 }
 
 void workspace_destroy(struct workspace *workspace)
 {
+	if (workspace->quota_fd >= 0)
+		quota_stop(workspace->quota_fd, workspace->project);
+	drop_fd(&workspace->quota_fd);
 	drop_fd(&workspace->mount_fd);
 }

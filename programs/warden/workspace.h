@@ -2,8 +2,9 @@
  *
  * workspace.h - the sandbox's own writable directory, and its quota.
  *
- * As root it is a file system of the right size in a sparse file, behind a loop device that goes
- * by itself with the last mount.  Where that cannot be had it is a directory that is watched. */
+ * As root it is a directory with a project quota, where the file system keeps those; else a file
+ * system of the right size in a sparse file, behind a loop device that goes by itself with the last
+ * mount.  Where neither can be had it is a directory that is watched. */
 #pragma once
 
 #include "wire/limits.h"
@@ -21,8 +22,10 @@ struct workspace {
 	int mount_fd;                      /* root: a detached mount; -1 otherwise */
 	char path[1024];                   /* a watched directory */
 	uint64_t start_bytes, start_files; /* what the empty file system itself takes */
-	uint64_t limit_bytes;
-	dev_t device; /* the disk that carries it */
+	struct limits limits;
+	int quota_fd;     /* the directory that has a quota; -1 otherwise */
+	uint32_t project; /* of it */
+	dev_t device;     /* the disk that carries it */
 };
 
 /* uid and gid: host ids of the sandbox's user, when the machine's root makes it. */
