@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """However a run ends, nothing is left of it.  (Each test is followed by a look at the machine.)"""
+import concurrent.futures
 import os
 import signal
 import subprocess
@@ -87,3 +88,12 @@ def test_the_next_start_sweeps_what_two_kills_left(clinging, cay, nothing_left, 
     assert cay("run", "--", "/bin/true").returncode == 0
     lines = what_is_left(nothing_left, 1 * slow)
     assert not lines, "\n".join(lines)
+
+
+def test_runs_at_the_same_time_do_not_disturb_each_other(cay):
+    """They share one cgroup, which goes with the last of them and comes again with the next."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        all_done = list(pool.map(lambda n: cay("run", "--", "/bin/sh", "-c", f"exit {n}"),
+                                 range(40, 72)))
+    assert [done.returncode for done in all_done] == list(range(40, 72)), \
+        {done.stderr for done in all_done if done.stderr}
