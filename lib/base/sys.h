@@ -35,6 +35,10 @@
 #define CLONE_NEWCGROUP 0x02000000
 #endif
 
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443 /* the same on every architecture */
+#endif
+
 struct sys_clone_args {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 	uint64_t set_tid, set_tid_size, cgroup;
