@@ -75,6 +75,21 @@ static int make_workspace(struct jail *jail, const struct warden_create *create,
 				host.ids.mode == IDS_ROOT, uid, gid, err);
 }
 
+/* Recorded first: a warden that dies between must not leave a cgroup that nobody knows. */
+static int make_cgroup(struct jail *jail, const struct backend_spec *spec,
+		       const struct limits *limits, struct err *err)
+{
+	bool has_cgroups = host.cgroups.version != 0;
+	struct cgroup wanted = { .host = has_cgroups ? &host.cgroups : NULL };
+
+	snprintf(wanted.leaf, sizeof(wanted.leaf), "%s", spec->id);
+	int r = run_record(&jail->run, &host.ids, &wanted, err);
+	if (r < 0 || !has_cgroups)
+		return r;
+	r = cgroup_create(&jail->cgroup, &host.cgroups, spec->id, limits, err);
+	return r < 0 ? r : run_record(&jail->run, &host.ids, &jail->cgroup, err);
+}
+
 static int create(const struct backend_spec *spec, void **ret_state, struct err *err)
 {
 	const struct warden_create *wanted = spec->create;
@@ -94,10 +109,8 @@ static int create(const struct backend_spec *spec, void **ret_state, struct err 
 	int r = host_take_slot(&jail->slot, err);
 	if (r == 0)
 		r = run_create(&jail->run, host.state_dir, spec->id, err);
-	if (r == 0 && host.cgroups.version)
-		r = cgroup_create(&jail->cgroup, &host.cgroups, spec->id, &wanted->limits, err);
 	if (r == 0)
-		r = run_record(&jail->run, &host.ids, &jail->cgroup, err);
+		r = make_cgroup(jail, spec, &wanted->limits, err);
 	if (r == 0)
 		r = make_workspace(jail, wanted, err);
 	if (r == 0 && jail->workspace.device)
@@ -507,7 +520,10 @@ static void remove_files(struct jail *jail)
 	struct launcher_reply reply;
 	struct err err;
 
-	if (host.ids.mode != IDS_RANGES || !host.launcher.pid || !jail->workspace.path[0])
+	if (host.ids.mode != IDS_RANGES || !jail->workspace.path[0])
+		return;
+	/* Where it was killed, another one has the same hands. */
+	if (!host.launcher.pid && launcher_start(&host.launcher, &host.ids, &err) < 0)
 		return;
 	memset(&plan, 0, offsetof(struct plan, create));
 	plan.ask = LAUNCHER_REMOVE;

@@ -78,13 +78,13 @@ int run_record(const struct run *run, const struct ids *ids, const struct cgroup
 
 	for (size_t i = 0; cgroup->host && i < cgroup->host->n && len < sizeof(text); i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
-					"cgroup %" PRIu64 " %s/%s/%s\n", (uint64_t)cgroup->inode[i],
-					cgroup->host->at[i].base, cgroup->host->group,
-					cgroup->leaf);
+					"cgroup %020" PRIu64 " %s/%s/%s\n",
+					(uint64_t)cgroup->inode[i], cgroup->host->at[i].base,
+					cgroup->host->group, cgroup->leaf);
 	if (len >= sizeof(text))
 		return err_make(err, ERR_LIMIT, "the record of a run is too long");
-	auto_close int fd = openat(run->dir_fd, "record",
-				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_close int fd =
+		openat(run->dir_fd, "record", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r = fd < 0 ? -errno : fd_write_all(fd, text, len);
 	return r < 0 ? err_errno(err, -r, "write the record of '%s'", run->path) : 0;
 }
@@ -113,7 +113,7 @@ static void kill_some(int cgroup)
 			(void)kill(atoi(at), SIGKILL);
 }
 
-static void remove_cgroup(const char *line)
+static void remove_cgroup(const char *line, const char *id)
 {
 	uint64_t inode;
 	char path[640];
@@ -122,7 +122,11 @@ static void remove_cgroup(const char *line)
 	if (sscanf(line, "cgroup %" SCNu64 " %639[^\n]", &inode, path) != 2 || path[0] != '/')
 		return;
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || fstat(dir, &st) < 0 || (uint64_t)st.st_ino != inode)
+	if (dir < 0 || fstat(dir, &st) < 0)
+		return;
+	/* Without an inode the warden died while it made this one: then it has the run's name,
+	 * which is 128 random bits. */
+	if (inode ? (uint64_t)st.st_ino != inode : strcmp(strrchr(path, '/') + 1, id) != 0)
 		return;
 	for (int tries = 0; tries < 100; tries++) {
 		if (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno != EBUSY)
@@ -173,7 +177,7 @@ static void sweep_one(int runs_fd, const char *state_dir, const char *name)
 	if (fd_read_text_at(dir, "record", record, sizeof(record)) > 0)
 		for (char *line = record; *line; line += strcspn(line, "\n") + 1)
 			if (strncmp(line, "cgroup ", 7) == 0)
-				remove_cgroup(line);
+				remove_cgroup(line, name + (name[0] == '.'));
 	if (path_remove_tree(runs_fd, name) == 0)
 		return;
 	if ((size_t)snprintf(path, sizeof(path), "%s/runs/%s", state_dir, name) < sizeof(path))

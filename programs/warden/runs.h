@@ -22,7 +22,7 @@ struct run {
 
 int run_create(struct run *run, const char *state_dir, const char *id, struct err *err);
 
-/* Written before the things it names are used. */
+/* Before the things it names are made, and again when their inodes are known. */
 int run_record(const struct run *run, const struct ids *ids, const struct cgroup *cgroup,
 	       struct err *err);
 

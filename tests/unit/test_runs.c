@@ -196,6 +196,22 @@ TEST(sweep_leaves_a_cgroup_with_another_inode)
 	tmp_finish();
 }
 
+/* The warden died between the record and the inodes. */
+TEST(sweep_removes_a_cgroup_that_was_only_announced)
+{
+	make_cgroup();
+	memset(cgroup.inode, 0, sizeof(cgroup.inode));
+	make_dead_run(ID_B);
+	runs_sweep(tmp_path);
+	CHECK(has_cgroup()); /* it has another run's name */
+	make_dead_run(ID_A);
+	runs_sweep(tmp_path);
+	CHECK(!has_cgroup());
+	cgroup_destroy(&cgroup);
+	cgroup_probe_finish(&host);
+	tmp_finish();
+}
+
 TEST(sweep_believes_no_record_that_makes_no_sense)
 {
 	static const char *const records[] = {
