@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static int open_runs(const char *state_dir, struct err *err)
 {
@@ -41,10 +40,29 @@ static int lock_dir(int dir_fd, int flags)
 	return take_fd(&fd);
 }
 
-int run_create(struct run *run, const char *state_dir, const char *id, struct err *err)
+/* It gets its name when it is locked, and until then the lock of `runs` is shared, so that no
+ * sweeper takes it for dead. */
+static int make_locked(struct run *run, struct err *err)
 {
 	char fresh[ID_SIZE + 1];
+	int r = 0;
 
+	snprintf(fresh, sizeof(fresh), ".%s", run->id);
+	if (flock(run->runs_fd, LOCK_SH) < 0 || mkdirat(run->runs_fd, fresh, 0700) < 0)
+		return err_errno(err, errno, "make '%s'", run->path);
+	run->dir_fd = openat(run->runs_fd, fresh, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	run->lock_fd = run->dir_fd < 0 ? -errno : lock_dir(run->dir_fd, O_CREAT);
+	if (run->lock_fd < 0 || renameat(run->runs_fd, fresh, run->runs_fd, run->id) < 0) {
+		r = err_errno(err, run->lock_fd < 0 ? -run->lock_fd : errno, "lock '%s'",
+			      run->path);
+		(void)path_remove_tree(run->runs_fd, fresh);
+	}
+	(void)flock(run->runs_fd, LOCK_UN);
+	return r;
+}
+
+int run_create(struct run *run, const char *state_dir, const char *id, struct err *err)
+{
 	*run = (struct run){ .runs_fd = -1, .dir_fd = -1, .lock_fd = -1 };
 	snprintf(run->id, sizeof(run->id), "%s", id);
 	if ((size_t)snprintf(run->path, sizeof(run->path), "%s/runs/%s", state_dir, id) >=
@@ -54,19 +72,7 @@ int run_create(struct run *run, const char *state_dir, const char *id, struct er
 	if (run->runs_fd < 0)
 		return run->runs_fd;
 
-	/* It gets its name when it is locked, so that no sweeper takes it for dead. */
-	snprintf(fresh, sizeof(fresh), ".%s", id);
-	if (mkdirat(run->runs_fd, fresh, 0700) < 0)
-		return err_errno(err, errno, "make '%s'", run->path);
-	run->dir_fd = openat(run->runs_fd, fresh, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	run->lock_fd = run->dir_fd < 0 ? -errno : lock_dir(run->dir_fd, O_CREAT);
-	if (run->lock_fd < 0 || renameat(run->runs_fd, fresh, run->runs_fd, id) < 0) {
-		int r = err_errno(err, run->lock_fd < 0 ? -run->lock_fd : errno, "lock '%s'",
-				  run->path);
-		(void)path_remove_tree(run->runs_fd, fresh);
-		return r;
-	}
-	return 0;
+	return make_locked(run, err);
 }
 
 int run_record(const struct run *run, const struct ids *ids, const struct cgroup *cgroup,
@@ -163,14 +169,15 @@ static void remove_in_outer(const char *line, const char *path)
 static void sweep_one(int runs_fd, const char *state_dir, const char *name)
 {
 	char record[8192] = "", path[1024];
-	struct stat st;
 
 	auto_close int dir = openat(runs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || fstat(dir, &st) < 0)
+	if (dir < 0)
 		return;
-	/* One that is just being made has no lock yet. */
-	if (name[0] == '.' && time(NULL) - st.st_mtime < 60)
+	/* One that is just being made has no lock yet; its maker holds that of `runs`. */
+	if (name[0] == '.' && flock(runs_fd, LOCK_EX | LOCK_NB) < 0)
 		return;
+	if (name[0] == '.')
+		(void)flock(runs_fd, LOCK_UN);
 	auto_close int lock = lock_dir(dir, 0);
 	if (lock < 0 && lock != -ENOENT)
 		return;
