@@ -58,13 +58,16 @@ started = []
 
 
 @pytest.fixture(autouse=True)
-def no_test_is_in_the_way_of_the_next():
+def no_test_is_in_the_way_of_the_next(cay):
     yield
     while started:
         process = started.pop()
         process.kill()
         process.wait(timeout=60)
         close(process)
+    if runs_of(cay.state):  # a test that failed
+        time.sleep(1)
+        cay.run("--", "true")
 
 
 def begin(cay, *args):
