@@ -185,19 +185,35 @@ static int load_workspace(struct jail *jail, struct plan *plan, struct cargo *ca
 	return 0;
 }
 
-/* Trees that every sandbox without an image has: /usr, and the host's own links into it. */
+/* Every root has the base over it. */
+static int add_base(struct warden_create *wanted, struct warden_bind *image, struct err *err)
+{
+	char path[700];
+
+	snprintf(path, sizeof(path), "%s/base", host.layer);
+	int at = warden_create_string(wanted, path, err);
+	if (at > 0)
+		image->over = (uint32_t)at;
+	return at < 0 ? at : 0;
+}
+
+/* A sandbox without an image has /usr, and the host's own links into it. */
 static int add_host_trees(struct warden_create *wanted, struct err *err)
 {
 	bool has_usr = false;
+	char path[700];
 
 	for (uint32_t i = 0; i < wanted->n_binds; i++) {
 		if (wanted->binds[i].kind == BIND_IMAGE)
-			return 0;
+			return add_base(wanted, &wanted->binds[i], err);
 		if (wanted->binds[i].kind == BIND_TREE &&
 		    strcmp(wanted->strings + wanted->binds[i].target, "/usr") == 0)
 			has_usr = true;
 	}
-	int r = warden_create_bind(wanted, BIND_IMAGE, host.layer, "/", "", err);
+	snprintf(path, sizeof(path), "%s/root", host.layer);
+	int r = warden_create_bind(wanted, BIND_IMAGE, path, "/", "", err);
+	if (r == 0)
+		r = add_base(wanted, &wanted->binds[wanted->n_binds - 1], err);
 	if (r == 0 && !has_usr)
 		r = warden_create_bind(wanted, BIND_TREE, "/usr", "/usr", "", err);
 	for (int i = 0; r == 0 && i < host.n_top_dirs; i++)

@@ -31,17 +31,22 @@ static bool is_usable(int fd)
 	       faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
 }
 
-static unsigned enabled_in(int fd)
+static unsigned listed_in(int fd, const char *file)
 {
 	char text[512];
 	unsigned found = 0;
 
-	if (fd_read_text_at(fd, "cgroup.subtree_control", text, sizeof(text)) < 0)
+	if (fd_read_text_at(fd, file, text, sizeof(text)) < 0)
 		return 0;
 	for (unsigned c = 0; c < CTLS_; c++)
 		if (names[c] && cgroup_has_word(text, names[c]))
 			found |= 1u << c;
 	return found;
+}
+
+static unsigned enabled_in(int fd)
+{
+	return listed_in(fd, "cgroup.subtree_control");
 }
 
 /* A cgroup that was delegated to us may not have its controllers handed down yet.  This works
@@ -50,6 +55,10 @@ static void enable_in(int fd)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu", "+io" };
 
+	/* Writing waits for cgroups that are just ending: not where there is nothing to gain, as in
+	 * the bare v2 of a hybrid host. */
+	if (!(listed_in(fd, "cgroup.controllers") & ~enabled_in(fd)))
+		return;
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
 		(void)fd_write_text_at(fd, "cgroup.subtree_control", wanted[i]);
 }

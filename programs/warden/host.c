@@ -47,26 +47,33 @@ static void find_top_dirs(void)
 			host.top_dirs[host.n_top_dirs++] = names[i];
 }
 
+/* The launcher builds its own part while we do ours. */
+static int look_around(struct err *err)
+{
+	char group[64];
+
+	runs_sweep(host.state_dir);
+	find_top_dirs();
+	group_name(host.state_dir, group, sizeof(group));
+	cgroup_probe(&host.cgroups, group);
+	return hostlayer_ensure(host.state_dir, host.layer, sizeof(host.layer), err);
+}
+
 int host_ready(struct err *err)
 {
-	if (host.ready && host.launcher.pid)
-		return 0;
-	if (!host.ready) {
-		char group[64];
-		runs_sweep(host.state_dir);
-		find_top_dirs();
-		group_name(host.state_dir, group, sizeof(group));
-		cgroup_probe(&host.cgroups, group);
-		int r = hostlayer_ensure(host.state_dir, host.layer, sizeof(host.layer), err);
-		if (r == 0)
-			r = ids_lease(&host.ids, host.n_slots, err);
-		if (r < 0)
-			return r;
-		if (host.ids.n_slots < host.n_slots)
+	int r = 0;
+
+	if (host.ids.lease_fd < 0 && !host.ready) {
+		r = ids_lease(&host.ids, host.n_slots, err);
+		if (r == 0 && host.ids.n_slots < host.n_slots)
 			host.n_slots = host.ids.n_slots;
-		host.ready = true;
 	}
-	return launcher_start(&host.launcher, &host.ids, err);
+	if (r == 0 && !host.launcher.pid)
+		r = launcher_start(&host.launcher, &host.ids, err);
+	if (r == 0 && !host.ready)
+		r = look_around(err);
+	host.ready = host.ready || r == 0;
+	return r;
 }
 
 int host_take_slot(uint32_t *ret_slot, struct err *err)

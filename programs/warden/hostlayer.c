@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hostlayer.h"
 
+#include "template.h"
+
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 /* Package data without secrets.  Only what others may read is copied. */
 static const char *const wanted[] = {
@@ -25,7 +28,7 @@ static const char *const wanted[] = {
 
 static const char *const top_links[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
-#define FORMAT 3 /* of the copy: raised when the lists above change */
+#define FORMAT 4 /* of the copy: raised when the lists above change */
 #define FILE_MAX_BYTES (16u << 20)
 #define DEPTH_MAX 8
 
@@ -42,7 +45,12 @@ static uint64_t mix(uint64_t hash, const void *data, size_t len)
 static uint64_t stamp(int root)
 {
 	uint64_t hash = 14695981039346656037ull + FORMAT;
+	struct utsname uts;
 	struct stat st;
+
+	if (uname(&uts) == 0) /* the base tells the kernel's version */
+		hash = mix(mix(hash, uts.release, strlen(uts.release)), uts.version,
+			   strlen(uts.version));
 
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		if (fstatat(root, wanted[i], &st, 0) < 0)
@@ -144,7 +152,7 @@ static int copy_path(int root, const char *path, int to, struct err *err)
 	return copy_any(from, slash + 1, target, 0, err);
 }
 
-static int build(int root, int to, struct err *err)
+static int copy_host(int root, int to, struct err *err)
 {
 	struct stat st;
 
@@ -165,6 +173,18 @@ static int build(int root, int to, struct err *err)
 			return r;
 	}
 	return 0;
+}
+
+static int build(int root, int to, struct err *err)
+{
+	auto_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (proc < 0 || mkdirat(to, "root", 0755) < 0 || mkdirat(to, "base", 0755) < 0)
+		return err_errno(err, errno, "make the host layer");
+	auto_close int copy = openat(to, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int base = openat(to, "base", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = copy_host(root, copy, err);
+	return r < 0 ? r : template_build_base(base, proc, err);
 }
 
 static int build_at(int root, int state, const char *path, struct err *err)

@@ -10,5 +10,6 @@
 
 struct err;
 
-/* Where the copy lies, absolute; makes it first when it is missing. */
+/* Where the copy lies, absolute; makes it first when it is missing.  In it `root` is what comes
+ * from the host, and `base` what every root file system has (template.h). */
 int hostlayer_ensure(const char *state_dir, char *ret_path, size_t size, struct err *err);

@@ -143,6 +143,22 @@ static int add_tree(const struct order *order, struct jail_root *root, uint32_t 
 	return 0;
 }
 
+/* The image itself, and over it the base. */
+static int add_image(const struct order *order, struct jail_root *root, uint32_t i, struct err *err)
+{
+	const struct warden_create *create = &order->plan->create;
+	const struct warden_bind *bind = &create->binds[i];
+	int base = find_layer(order, order->plan->over_fd[i], create->strings + bind->over, err);
+	int image = base < 0 ? base
+			     : find_layer(order, order->plan->bind_fd[i],
+					  create->strings + bind->source, err);
+
+	if (image < 0)
+		return image;
+	snprintf(root->lower, sizeof(root->lower), "/l/%d:/l/%d", base, image);
+	return 0;
+}
+
 static int add_bind(const struct order *order, struct jail_root *root, uint32_t i, struct err *err)
 {
 	const struct warden_create *create = &order->plan->create;
@@ -152,10 +168,7 @@ static int add_bind(const struct order *order, struct jail_root *root, uint32_t 
 
 	switch (bind->kind) {
 	case BIND_IMAGE:
-		n = find_layer(order, order->plan->bind_fd[i], source, err);
-		if (n >= 0)
-			snprintf(root->lower, sizeof(root->lower), "/l/%d", n);
-		return n < 0 ? n : 0;
+		return add_image(order, root, i, err);
 	case BIND_TREE:
 		return add_tree(order, root, i, err);
 	case BIND_INPUT:

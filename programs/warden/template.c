@@ -4,6 +4,7 @@
 #include "plan.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -161,22 +162,19 @@ static int make_cpuinfo(int dirfd, int proc_fd, unsigned cpus, struct err *err)
 	return 0;
 }
 
-static int make_stat(int dirfd, int proc_fd, unsigned cpus, struct err *err)
+static int make_stat(int dirfd, unsigned cpus, struct err *err)
 {
 	auto_close int fd =
 		openat(dirfd, ".cay/mask/stat", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-	char text[65536];
-	const char *btime = NULL;
+	int64_t booted = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
 
 	if (fd < 0)
 		return err_errno(err, errno, "make 'stat' of the template");
-	if (fd_read_text_at(proc_fd, "stat", text, sizeof(text)) > 0)
-		btime = strstr(text, "btime ");
 	dprintf(fd, "cpu  0 0 0 0 0 0 0 0 0 0\n");
 	for (unsigned i = 0; i < cpus && i < 1024; i++)
 		dprintf(fd, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
-	dprintf(fd, "intr 0\nctxt 0\nbtime %.*s\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
-		btime ? (int)strspn(btime + 6, "0123456789") : 1, btime ? btime + 6 : "0");
+	dprintf(fd, "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
+		(long long)(booted / 1000000000));
 	return 0;
 }
 
@@ -245,27 +243,30 @@ static int make_links(int dirfd, struct err *err)
 	return 0;
 }
 
-int template_build(int dirfd, int proc_fd, const struct plan *plan, struct err *err)
+int template_build_base(int dirfd, int proc_fd, struct err *err)
 {
-	unsigned cpus = visible_cpus(plan);
-	int r;
-
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		if (mkdirat(dirfd, dirs[i], 0755) < 0)
-			return err_errno(err, errno, "make '%s' of the template", dirs[i]);
+			return err_errno(err, errno, "make '%s' of the base", dirs[i]);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		r = make_file(dirfd, files[i].path, files[i].text, strlen(files[i].text), err);
+		int r = make_file(dirfd, files[i].path, files[i].text, strlen(files[i].text), err);
 		if (r < 0)
 			return r;
 	}
-	r = make_links(dirfd, err);
+	int r = make_links(dirfd, err);
+	return r < 0 ? r : make_sysctls(dirfd, proc_fd, err);
+}
+
+int template_build(int dirfd, int proc_fd, const struct plan *plan, struct err *err)
+{
+	unsigned cpus = visible_cpus(plan);
+
+	if (mkdirat(dirfd, ".cay", 0755) < 0 || mkdirat(dirfd, ".cay/mask", 0755) < 0)
+		return err_errno(err, errno, "make '.cay' of the template");
+	int r = make_cpuinfo(dirfd, proc_fd, cpus, err);
 	if (r == 0)
-		r = make_cpuinfo(dirfd, proc_fd, cpus, err);
-	if (r == 0)
-		r = make_stat(dirfd, proc_fd, cpus, err);
+		r = make_stat(dirfd, cpus, err);
 	if (r == 0)
 		r = make_meminfo(dirfd, plan->create.limits.memory_bytes, err);
-	if (r == 0)
-		r = make_sysctls(dirfd, proc_fd, err);
 	return r < 0 ? r : make_targets(dirfd, plan, err);
 }

@@ -2,8 +2,10 @@
  *
  * template.h - the small directory tree that every root file system starts from.
  *
- * It holds the mount points, the synthetic files of /etc and the files that are laid over /proc.
- * Sandboxes see it as the upper layer of an overlay of their own, so one template serves many. */
+ * Two layers of a sandbox's root: the base, which is the same for all of them and lies in the state
+ * directory (the usual mount points, the synthetic files of /etc, most of what is laid over /proc),
+ * and over it the template, which tells the limits and has the plan's own mount points.  Sandboxes
+ * see both through an overlay of their own, so one of each serves many. */
 #pragma once
 
 #include <stddef.h>
@@ -23,5 +25,6 @@ struct proc_mask {
 /* Everything at the top of /proc that is not known to be harmless.  Returns the number. */
 int template_proc_masks(int proc_fd, struct proc_mask ret_masks[PROC_MASKS_MAX], struct err *err);
 
-/* Fills the empty directory dirfd. */
+/* Fill the empty directory dirfd. */
+int template_build_base(int dirfd, int proc_fd, struct err *err);
 int template_build(int dirfd, int proc_fd, const struct plan *plan, struct err *err);

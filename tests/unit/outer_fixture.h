@@ -36,6 +36,9 @@ static inline void set_up_outer(void)
 	int template = open("/t/0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK_INT(template_build(template, proc_fd, &plan, &err), 0);
 	close(template);
+	int base = open("/l/0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK_INT(template_build_base(base, proc_fd, &err), 0);
+	close(base);
 }
 
 static inline struct jail_root plain_root(void)

@@ -26,8 +26,11 @@ static void enter(void)
 static int open_layer(void)
 {
 	CHECK_INT(hostlayer_ensure(tmp_path, path, sizeof(path), &err), 0);
-	layer = open(path, O_RDONLY | O_DIRECTORY);
+	int whole = open(path, O_RDONLY | O_DIRECTORY);
+	CHECK_INT(faccessat(whole, "base/etc/passwd", R_OK, 0), 0);
+	layer = openat(whole, "root", O_RDONLY | O_DIRECTORY);
 	CHECK(layer >= 0);
+	close(whole);
 	return layer;
 }
 

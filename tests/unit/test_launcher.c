@@ -115,6 +115,7 @@ static void add(int fd, uint32_t *ret_index)
 /* An empty image; as root it travels as a descriptor, a user's launcher takes it from /host. */
 static void plan_sandbox(void)
 {
+	char image[128], base[128];
 	uint32_t index;
 
 	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, streams), 0);
@@ -127,13 +128,24 @@ static void plan_sandbox(void)
 	memset(plan.over_fd, 0xff, sizeof(plan.over_fd));
 	plan.workspace_fd = PLAN_FD_NONE;
 	plan.create.limits = profile_find("tiny")->limits;
-	CHECK_INT(warden_create_bind(&plan.create, BIND_IMAGE, tmp_path, "/", "", &err), 0);
+	snprintf(image, sizeof(image), "%s/image", tmp_path);
+	snprintf(base, sizeof(base), "%s/base", tmp_path);
+	if (mkdir(image, 0755) == 0 && mkdir(base, 0755) == 0) {
+		int to = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int proc = open("/proc", O_PATH | O_CLOEXEC);
+		CHECK_INT(template_build_base(to, proc, &err), 0);
+		close(to);
+		close(proc);
+	}
+	CHECK_INT(warden_create_bind(&plan.create, BIND_IMAGE, image, "/", base, &err), 0);
 	if (ids.mode != IDS_ROOT)
 		return;
 	plan.has_dev = 1;
 	add(jailroot_make_dev(&err), &index);
-	add(mounts_clone(AT_FDCWD, tmp_path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, &err),
+	add(mounts_clone(AT_FDCWD, image, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, &err),
 	    &plan.bind_fd[0]);
+	add(mounts_clone(AT_FDCWD, base, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, &err),
+	    &plan.over_fd[0]);
 }
 
 static void close_plan(void)
