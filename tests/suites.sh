@@ -199,7 +199,7 @@ test_asan() {
 			UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 			meson test -C "$top/build-asan" --print-errorlogs --no-rebuild --timeout-multiplier 4
 }
-test_e2e() { test_build && pytest_both e2e 600; }
+test_e2e() { test_build && pytest_both e2e 1800; }
 test_escape() {
 	test_build && step "build with layer switches" build_switch && pytest_both escape 600
 }

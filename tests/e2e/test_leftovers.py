@@ -242,7 +242,8 @@ def test_the_sweep_leaves_a_living_run_alone(cay):
 
 
 def test_a_fork_bomb_is_gone(cay):
-    bomb = "print('ready', flush=True)\nimport os\nwhile True:\n try: os.fork()\n except OSError: pass"
+    bomb = ("print('ready', flush=True)\nimport os\n"
+            "while True:\n try: os.fork()\n except OSError: pass")
     known = runs_of(cay.state)
     process = begin(cay, "--pids", "64", "--timeout", "3s", "-c", bomb)
     assert process.stdout.readline() == b"ready\n"
@@ -268,7 +269,7 @@ def zombies():
 
 
 def group_names(cay):
-    """The cgroups that the runs of this state directory share; none without the right to make any."""
+    """The cgroups that the runs of this state directory share; none without rights to any."""
     process = begin(cay, "-c", "print('ready', flush=True); input()")
     assert process.stdout.readline() == b"ready\n"
     traces = Traces(process.pid, cay.state)

@@ -146,7 +146,8 @@ def test_every_end_leaves_exactly_one_receipt(cay, chain, name):
     code, _, said = end(cay)
     assert len(chain.lines) == 1, said
     predicate = chain.last()["predicate"]
-    if cause == "oom" and not predicate["limits"]["memory_bytes"]["enforced_by"].startswith("cgroup"):
+    memory = predicate["limits"]["memory_bytes"]
+    if cause == "oom" and not memory["enforced_by"].startswith("cgroup"):
         pytest.skip("memory is not held by a cgroup here")
     assert (code, predicate["exit_code"]) == (want, want), said
     if cause:
@@ -201,7 +202,8 @@ def test_the_document_names_its_receipt(cay, chain):
 
 def test_digests_are_those_of_what_came_out(cay, chain):
     code = ("import sys, os\nsys.stdout.buffer.write(bytes(range(256)) * 100)\n"
-            "sys.stderr.write('warning')\nopen('/workspace/output/r.bin', 'wb').write(b'\\0r' * 999)\n"
+            "sys.stderr.write('warning')\n"
+            "open('/workspace/output/r.bin', 'wb').write(b'\\0r' * 999)\n"
             "os.makedirs('/workspace/output/d'); open('/workspace/output/d/e', 'w').close()")
     cay.write("data.csv", "a,b\n1,2\n")
     done = cay.run("--in", "data.csv", "-c", code)
@@ -226,7 +228,8 @@ def test_digests_are_those_of_what_came_out(cay, chain):
 @pytest.mark.parametrize("size", [4096, 4097, 5000, 500000])
 def test_digests_of_a_cut_stream(cay, chain, stream, size):
     written = b"".join(b"%07d\n" % n for n in range(size // 8 + 1))[:size]
-    code = (f"import sys\ndata = b''.join(b'%07d\\n' % n for n in range({size} // 8 + 1))[:{size}]\n"
+    code = (f"import sys\n"
+            f"data = b''.join(b'%07d\\n' % n for n in range({size} // 8 + 1))[:{size}]\n"
             f"sys.{stream}.buffer.write(data)")
     done = cay.run("--output", "4K", "-c", code)
     facts = chain.last()["predicate"][stream]
@@ -282,7 +285,8 @@ def test_refused_system_calls_are_counted_by_name(cay, chain):
 
 def test_hostile_names_cannot_break_the_receipt(cay, chain):
     name = "a\n\x1b[31m\u202e\"\\x"
-    code = ("import os\nfor n in (%r, 'b' * 200):\n open('/workspace/output/' + n, 'w').write(n)" % name)
+    code = ("import os\nfor n in (%r, 'b' * 200):\n"
+            " open('/workspace/output/' + n, 'w').write(n)" % name)
     cay.run("-c", code, name, "b" * 100000)
     both_say_valid(cay, chain, 1)
     line = chain.lines[0]
@@ -392,8 +396,9 @@ def test_the_untouched_chain_is_valid_with_its_key_alone(four):
 
 def test_another_key_is_told_apart(four, cay, chain):
     cay.run("--", "true")
-    other, others = four
-    path = cay.write("mixed.jsonl", b"".join([*others.lines[:2], chain.lines[0], *others.lines[2:]]))
+    _, others = four
+    lines = [*others.lines[:2], chain.lines[0], *others.lines[2:]]
+    path = cay.write("mixed.jsonl", b"".join(lines))
     done = cay("receipt", "verify", path, "--key", cay.write("o.pub", others.key.read_bytes()),
                "--json")
     assert (done.code, done.document["first_bad"]["fault"]) == (1, "key"), done

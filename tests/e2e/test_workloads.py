@@ -54,7 +54,8 @@ def same(cay, name, *flags, interpreter, env=None):
 
 
 def known_runtimes(cay):
-    return [r for r in cay("runtimes", "--json", timeout=SECONDS).document["runtimes"] if r["usable"]]
+    found = cay("runtimes", "--json", timeout=SECONDS).document["runtimes"]
+    return [runtime for runtime in found if runtime["usable"]]
 
 
 def default(cay, lang):
@@ -156,7 +157,8 @@ def binaries():
 
 def runs_compiled(cay, name, content, want, code):
     binary = cay.write(name, content, mode=0o755)
-    inside = cay.run(*LIMITS, "--in", binary, "--", f"/workspace/input/{name}", timeout=SECONDS + 30)
+    inside = cay.run(*LIMITS, "--in", binary, "--", f"/workspace/input/{name}",
+                     timeout=SECONDS + 30)
     compare(inside, outside(cay, binary), want, code)
 
 

@@ -68,7 +68,8 @@ static void processes(char **environ_)
 
 static void files(void)
 {
-	int fd = open("big", O_RDWR | O_CREAT | O_EXCL, 0600), to = open("copy", O_RDWR | O_CREAT, 0600);
+	int fd = open("big", O_RDWR | O_CREAT | O_EXCL, 0600),
+	    to = open("copy", O_RDWR | O_CREAT, 0600);
 	char *map;
 
 	if (fallocate(fd, 0, 0, 1 << 20) < 0)

@@ -6,7 +6,8 @@ const crypto = require('crypto');
 const { promisify } = require('util');
 
 // (module (func (export "add") (param i32 i32) (result i32) local.get 0 local.get 1 i32.add))
-const ADD = Buffer.from('0061736d0100000001070160027f7f017f030201000707010361646400000a09010700200020016a0b', 'hex');
+const ADD = Buffer.from('0061736d0100000001070160027f7f017f0302010007070103616464'
+  + '00000a09010700200020016a0b', 'hex');
 
 function count(shared) {
   const counter = new Int32Array(shared);

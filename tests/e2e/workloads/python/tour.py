@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every Python must be able to do: its own modules, compiled ones too, and a child each way."""
+"""What every Python must be able to do: its modules, compiled ones too, and children."""
 import bz2
 import concurrent.futures
 import ctypes
@@ -27,8 +27,10 @@ def double(n):
 
 if __name__ == "__main__":
     print(f"python {sys.version_info.major}.{sys.version_info.minor}")
-    print(decimal.Decimal("0.1") + decimal.Decimal("0.2"), math.comb(40, 20), round(math.gamma(0.5), 6))
-    print(lzma.decompress(lzma.compress(b"l")), bz2.decompress(bz2.compress(b"b")), zlib.crc32(b"z"))
+    print(decimal.Decimal("0.1") + decimal.Decimal("0.2"), math.comb(40, 20), end=" ")
+    print(round(math.gamma(0.5), 6))
+    print(lzma.decompress(lzma.compress(b"l")), bz2.decompress(bz2.compress(b"b")), end=" ")
+    print(zlib.crc32(b"z"))
     print(hashlib.blake2b(b"cay").hexdigest()[:12], random.Random(7).sample(range(100), 5))
     print(ctypes.CDLL(None).abs(-5), unicodedata.name("é"), uuid.uuid5(uuid.NAMESPACE_DNS, "cay"))
     print(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).isoformat())
