@@ -220,10 +220,13 @@ TEST(probe_uses_a_controller_once)
 	make_cgroup(dir, "again", "");
 	snprintf(mounts, sizeof(mounts),
 		 "30 22 0:26 / %s/cg rw - cgroup x rw,memory\n"
-		 "31 22 0:26 / %s/again rw - cgroup x rw,memory\n",
-		 tmp_path, tmp_path);
-	cgroup_probe_texts(&host, "cay-test", mounts, "4:memory:/\n");
-	CHECK_INT(host.n, 1);
+		 "31 22 0:26 / %s/again rw - cgroup x rw,memory\n"
+		 "32 22 0:26 / %s/again rw - cgroup x rw,memory,pids\n",
+		 tmp_path, tmp_path, tmp_path);
+	cgroup_probe_texts(&host, "cay-test", mounts, "4:memory:/\n5:pids:/\n");
+	CHECK_INT(host.n, 2);
+	CHECK_INT(host.at[0].controllers, BIT(CTL_MEMORY));
+	CHECK_INT(host.at[1].controllers, BIT(CTL_PIDS));
 	cgroup_probe_finish(&host);
 	tmp_finish();
 }

@@ -121,6 +121,11 @@ TEST(template_tells_the_limits_and_not_the_machine)
 	CHECK_INT(count(content(".cay/mask/stat"), "\ncpu"), cpus);
 	CHECK_INT(count(content(".cay/mask/stat"), "\nbtime "), 1);
 	tmp_finish();
+	build();
+	plan.create.limits.cpu_millis = 400; /* a part of a processor is one */
+	CHECK_INT(template_build(dir, proc, &plan, &err), 0);
+	CHECK_INT(count(content(".cay/mask/cpuinfo"), "processor\t: "), 1);
+	tmp_finish();
 }
 
 TEST(base_has_the_users_of_a_sandbox_and_not_the_machine)
