@@ -92,8 +92,8 @@ def test_the_next_start_sweeps_what_two_kills_left(clinging, cay, nothing_left, 
 
 def test_runs_at_the_same_time_do_not_disturb_each_other(cay):
     """They share one cgroup, which goes with the last of them and comes again with the next."""
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
         all_done = list(pool.map(lambda n: cay("run", "--", "/bin/sh", "-c", f"exit {n}"),
-                                 range(40, 64)))
-    assert [done.returncode for done in all_done] == list(range(40, 64)), \
+                                 range(40, 72)))
+    assert [done.returncode for done in all_done] == list(range(40, 72)), \
         {done.stderr for done in all_done if done.stderr}
