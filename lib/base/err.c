@@ -29,12 +29,14 @@ int err_errno(struct err *err, int errnum, const char *fmt, ...)
 	err->kind = ERR_SYSTEM;
 	err->errnum = errnum > 0 ? errnum : EIO;
 
+	/* When both do not fit, the cause matters more than the end of a long name. */
+	const char *cause = strerror(err->errnum);
 	va_start(args, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, args);
+	vsnprintf(err->text, sizeof(err->text) - strlen(": ") - strlen(cause), fmt, args);
 	va_end(args);
 
 	size_t used = strlen(err->text);
-	snprintf(err->text + used, sizeof(err->text) - used, ": %s", strerror(err->errnum));
+	snprintf(err->text + used, sizeof(err->text) - used, ": %s", cause);
 	return -err->errnum;
 }
 

@@ -16,6 +16,17 @@ TEST(err_errno_says_what_and_why)
 	CHECK_INT(err.errnum, ENOENT);
 }
 
+TEST(err_errno_says_why_even_of_a_name_that_does_not_fit)
+{
+	char name[2 * sizeof(err.text)];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	(void)err_errno(&err, ENOENT, "open '%s'", name);
+	CHECK_INT(strlen(err.text), sizeof(err.text) - 1);
+	CHECK(strstr(err.text, "xxx: No such file or directory") != NULL);
+}
+
 TEST(err_errno_of_nothing_is_still_a_failure)
 {
 	CHECK_INT(err_errno(&err, 0, "x"), -EIO);
