@@ -5,10 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
-
-struct err;
 
 #define FD_PASS_MAX 64
 

@@ -97,6 +97,7 @@ struct removal {
 };
 
 #define DEPTH_MAX 32
+#define ROUNDS_MAX 100000 /* somebody who makes directories as fast as we remove them */
 
 static bool move_up(struct removal *removal, int dirfd, const char *name)
 {
@@ -167,10 +168,11 @@ int path_remove_tree(int dirfd, const char *name)
 		return -errno;
 	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
 		return 0;
-	for (int round = 0; removal.moved && round < 100000; round++) {
+	for (int round = 0; removal.moved && round < ROUNDS_MAX; round++) {
 		int fd = open_closed(dirfd, name);
 		if (fd < 0)
 			return fd;
+		/* Without it deep directories are not moved up, and each keeps a descriptor. */
 		auto_close int top = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		removal = (struct removal){ .top = top };
 		r = empty_dir(&removal, fd, 0);

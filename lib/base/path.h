@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct err;
-
 /* Opens path below dirfd; symlinks inside the tree are followed as if dirfd were "/". */
 int path_open_in_root(int dirfd, const char *path, int flags, mode_t mode);
 

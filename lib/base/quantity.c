@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/quantity.h"
 
-#include "base/auto.h"
 #include "base/err.h"
 
 #include <stdbool.h>

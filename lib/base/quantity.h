@@ -7,7 +7,6 @@
  * `what` is how that sentence calls the thing: "--memory". */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct err;
