@@ -107,11 +107,6 @@ static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)
 	return (int)syscall(SYS_close_range, first, last, flags);
 }
 
-static inline int sys_pidfd_open(pid_t pid, unsigned flags)
-{
-	return (int)syscall(SYS_pidfd_open, pid, flags);
-}
-
 static inline int sys_pidfd_send_signal(int pidfd, int sig)
 {
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);

@@ -102,7 +102,8 @@ enum agent_scope {
 #define AGENT_ARGV_MAX (1u << 20) /* bytes of argv and env together */
 #define AGENT_ARGS_MAX 16384
 #define AGENT_PATH_MAX 4095
-#define AGENT_ENTRY_MAX (28 + AGENT_PATH_MAX) /* payload of the largest AGENT_ENTRY */
+#define AGENT_ENTRY_FIELDS 28 /* payload of an AGENT_ENTRY before its path */
+#define AGENT_ENTRY_MAX (AGENT_ENTRY_FIELDS + AGENT_PATH_MAX)
 #define AGENT_LIST_DEPTH_MAX 32
 #define AGENT_LIST_ENTRIES_MAX 1000000
 #define AGENT_DENIED_MAX 513 /* pairs in one AGENT_DENIED */

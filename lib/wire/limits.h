@@ -38,7 +38,7 @@ const struct profile *profile_find(const char *name);
 /* All profiles, ended by one without a name. */
 const struct profile *profile_all(void);
 
-/* Refuses zero, absurd and contradictory numbers, and names the one that is wrong. */
+/* Refuses zero and absurd numbers, and names the one that is wrong. */
 int limits_check(const struct limits *limits, struct err *err);
 
 /* What a sandbox has used since its start. */

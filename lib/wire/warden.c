@@ -4,7 +4,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -164,7 +163,7 @@ int warden_spawn(struct warden *warden, const char *path, const char *state_dir,
 {
 	int pair[2];
 
-	*warden = (struct warden){ .fd = -1, .pidfd = -1 };
+	*warden = (struct warden){ .fd = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for the warden");
 	int r = spawn(pair[1], path, state_dir, most, &warden->pid);
@@ -174,7 +173,6 @@ int warden_spawn(struct warden *warden, const char *path, const char *state_dir,
 		drop_fd(&warden->fd);
 		return err_errno(err, -r, "start '%s'", path);
 	}
-	warden->pidfd = sys_pidfd_open(warden->pid, 0);
 	r = ask(warden, WARDEN_HELLO, NULL, NULL, NULL, err);
 	if (r < 0) {
 		warden_finish(warden);
@@ -190,7 +188,6 @@ void warden_finish(struct warden *warden)
 		while (waitpid(warden->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	warden->pid = 0;
-	drop_fd(&warden->pidfd);
 }
 
 int warden_create_string(struct warden_create *create, const char *text, struct err *err)
@@ -326,7 +323,8 @@ static int check_bind(const struct warden_create *create, const struct warden_bi
 	if (bind->kind >= BIND_KINDS_)
 		return err_make(err, ERR_PROTOCOL, "a kind of mount that the warden does not know");
 	if (!is_path(source) || (over[0] && !is_path(over)))
-		return err_make(err, ERR_INVALID, "'%.200s' is not an absolute path", source);
+		return err_make(err, ERR_INVALID, "'%.200s' is not an absolute path",
+				is_path(source) ? over : source);
 	if (bind->kind == BIND_TREE && (!is_path(target) || target[1] == '\0'))
 		return err_make(err, ERR_INVALID, "'%.200s' is no place for a tree", target);
 	if (bind->kind == BIND_INPUT &&

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #define WARDEN_WIRE_VERSION 1
-#define WARDEN_MESSAGE_MAX 65536
 #define WARDEN_BINDS_MAX 48
 #define WARDEN_STRINGS_MAX 49152
 
@@ -142,9 +141,8 @@ struct warden_reply {
 
 /* The client's side.  Used by one thread; replies and events are told apart by serial. */
 struct warden {
-	int fd;    /* -1: not there */
-	int pidfd; /* of cay-warden, when we started it */
-	int pid;
+	int fd;  /* -1: not there */
+	int pid; /* of cay-warden, when we started it */
 	uint32_t serial;
 };
 
@@ -157,7 +155,7 @@ int warden_spawn(struct warden *warden, const char *path, const char *state_dir,
 /* Closes the socket, waits for the child to be gone. */
 void warden_finish(struct warden *warden);
 
-/* Appends a string to create->strings and returns its offset, or -E2BIG. */
+/* Appends a string to create->strings and returns its offset; ERR_LIMIT when it does not fit. */
 int warden_create_string(struct warden_create *create, const char *text, struct err *err);
 int warden_create_bind(struct warden_create *create, enum bind_kind kind, const char *source,
 		       const char *target, const char *over, struct err *err);

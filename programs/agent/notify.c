@@ -13,6 +13,8 @@
 #define ANSWERS_PER_SLICE 64
 #define TELL_MS 250
 
+_Static_assert(NOTIFY_CALLS + 1 <= AGENT_DENIED_MAX, "every count fits one AGENT_DENIED");
+
 void notify_init(struct notify *notify, int fd)
 {
 	*notify = (struct notify){ .fd = fd, .budget = ANSWERS_PER_SLICE };

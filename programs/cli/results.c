@@ -156,7 +156,7 @@ static int send_list(struct run *run, const char *path, struct err *err)
 /* What an entry cost of the credit: its fixed fields and its path. */
 static uint32_t entry_cost(const struct agent_message *message)
 {
-	return (uint32_t)(28 + message->entry.path_len);
+	return (uint32_t)(AGENT_ENTRY_FIELDS + message->entry.path_len);
 }
 
 static int list(struct run *run, const char *path, const char *prefix, struct err *err)

@@ -159,7 +159,7 @@ static int tell_gone(struct err *err)
 
 int run_start(struct run *run, struct err *err)
 {
-	run->warden = (struct warden){ .fd = -1, .pidfd = -1, .pid = -1 };
+	run->warden = (struct warden){ .fd = -1, .pid = -1 };
 	run->link.fd = -1;
 	int r = start(run, err);
 

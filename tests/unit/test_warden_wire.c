@@ -225,7 +225,7 @@ static void connect_pair(void)
 	int pair[2];
 
 	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	warden = (struct warden){ .fd = pair[0], .pidfd = -1, .serial = 4 };
+	warden = (struct warden){ .fd = pair[0], .serial = 4 };
 	other = pair[1];
 }
 
