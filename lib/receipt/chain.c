@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "receipt/envelope.h"
 #include "receipt/payload.h"
 
@@ -168,22 +169,6 @@ int chain_lock(int dir, struct chain *ret_chain, struct err *err)
 	return 0;
 }
 
-static int write_all(int fd, const char *line, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, line, len);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			return -EIO;
-		if (n > 0) {
-			line += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
 /* The name of a new file is durable only with its directory. */
 static int make_durable(struct chain *chain)
 {
@@ -200,7 +185,7 @@ int chain_append(struct chain *chain, const char *line, size_t len, struct err *
 		return err_errno(err, errno, "cut the torn end of '%s'", CHAIN_NAME);
 	chain->size = chain->end;
 
-	int r = write_all(chain->fd, line, len);
+	int r = fd_write_all(chain->fd, line, len);
 	if (r == 0) {
 		r = make_durable(chain);
 		sync_has_failed = r < 0;

@@ -28,7 +28,8 @@ struct envelope {
 int envelope_write(struct key *key, const void *payload, size_t len,
 		   char ret_line[static RECEIPT_LINE_MAX + 1], struct err *err);
 
-/* Reads one line, given without its newline. */
+/* Reads one line, given without its newline.  After an error *ret_envelope, which is large, may be
+ * half filled. */
 int envelope_parse(const char *line, size_t len, struct envelope *ret_envelope, struct err *err);
 
 bool envelope_is_signed_by(const struct envelope *envelope, struct key *key);

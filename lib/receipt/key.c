@@ -33,11 +33,12 @@ static int wrap(EVP_PKEY *pkey, struct key **ret_key, struct err *err)
 	size_t size = sizeof(raw);
 	struct key *key = calloc(1, sizeof(*key));
 
-	if (key)
-		*key = (struct key){ .pkey = pkey, .context = EVP_MD_CTX_new() };
-	else
+	if (!key) {
 		EVP_PKEY_free(pkey);
-	if (!key || !pkey || !key->context || EVP_PKEY_get_raw_public_key(pkey, raw, &size) != 1) {
+		return err_errno(err, ENOMEM, "open a key");
+	}
+	*key = (struct key){ .pkey = pkey, .context = EVP_MD_CTX_new() };
+	if (!pkey || !key->context || EVP_PKEY_get_raw_public_key(pkey, raw, &size) != 1) {
 		key_close(key);
 		return err_make(err, ERR_UNSUPPORTED, "libcrypto does not take an Ed25519 key");
 	}

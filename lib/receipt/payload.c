@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "receipt/payload.h"
 
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "receipt/statement.h"
@@ -78,7 +79,7 @@ static int check_facts(const json_t *predicate, const struct receipt_subject *su
 {
 	if (!json_is_object(predicate))
 		return err_make(err, ERR_INVALID, "the predicate of a receipt is not an object");
-	for (size_t i = 0; i < sizeof(own_fields) / sizeof(own_fields[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(own_fields); i++)
 		if (json_object_get(predicate, own_fields[i]))
 			return err_make(err, ERR_INVALID, "the predicate already has '%s'",
 					own_fields[i]);

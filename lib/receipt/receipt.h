@@ -57,7 +57,8 @@ void receipts_close(struct receipts *receipts);
  *
  * ERR_LIMIT: the statement is over RECEIPT_STATEMENT_MAX (see statement.h for shortening).
  * ERR_CONFLICT: the end of the chain is damaged, or an earlier write could not be made durable
- * in this process; then nothing is appended any more.  ERR_SYSTEM: the disk is full, read-only.. */
+ * in this process; then nothing is appended any more.  ERR_SYSTEM: the disk is full or
+ * read-only. */
 int receipt_append(struct receipts *receipts, const json_t *predicate,
 		   const struct receipt_subject *subjects, size_t n_subjects,
 		   struct receipt *ret_receipt, struct err *err);
