@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/path.h"
+#include "runtime/prefix.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,6 @@
 #include <sys/wait.h>
 
 #define ENV_MAX 4096
-
-extern char **environ;
 
 static const struct {
 	const char *set, *modules;
@@ -213,7 +212,7 @@ static void compile(struct build *build, const char *site)
 	const struct runtime *runtime = build->runtime;
 	char inside[PATH_MAX];
 
-	bool in_usr = strncmp(runtime->prefix, "/usr", 4) == 0;
+	bool in_usr = prefix_is_in_usr(runtime->prefix);
 	snprintf(inside, sizeof(inside), "%s%s/%s", in_usr ? "/usr" : RUNTIME_ROOT "/",
 		 in_usr ? "" : runtime->name, runtime->site);
 	const char *const argv[] = { runtime->exe,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-bool layers_is_digest(const char *text)
+static bool is_digest(const char *text)
 {
 	return strspn(text, "0123456789abcdef") == LAYERS_DIGEST_SIZE - 1 &&
 	       text[LAYERS_DIGEST_SIZE - 1] == '\0';
@@ -42,7 +42,7 @@ static int read_link(int dirfd, const char *link, char ret_digest[static LAYERS_
 	if (n < 0)
 		return -errno;
 	digest[n] = '\0';
-	if (!layers_is_digest(digest))
+	if (!is_digest(digest))
 		return -ENOENT;
 	memcpy(ret_digest, digest, LAYERS_DIGEST_SIZE);
 	return 0;
@@ -181,6 +181,6 @@ void layers_sweep(int dirfd_of_name)
 
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		if (strncmp(entry->d_name, ".build-", 7) == 0 ||
-		    (layers_is_digest(entry->d_name) && !is_used(dirfd_of_name, entry->d_name)))
+		    (is_digest(entry->d_name) && !is_used(dirfd_of_name, entry->d_name)))
 			(void)path_remove_tree(dirfd_of_name, entry->d_name);
 }

@@ -23,8 +23,6 @@ int layers_find(const char *state_dir, const struct runtime *runtime, const char
 int layers_link_name(const struct runtime *runtime, const char *set,
 		     char ret_name[static RUNTIME_NAME_SIZE]);
 
-bool layers_is_digest(const char *text);
-
 /* Opens STATE/layers/NAME and makes what is missing.  A descriptor or -errno. */
 int layers_open_dir(const char *state_dir, const char *name, struct err *err);
 
@@ -38,6 +36,6 @@ int layers_each(const char *state_dir, layers_fn on_layer, void *arg);
 /* Takes a layer away: the link first, then the tree.  ERR_NOT_FOUND when there is none. */
 int layers_remove(const char *state_dir, const char *name, const char *link, struct err *err);
 
-/* Removes directories of `name` that no link names: what an earlier build left when it was
- * killed.  The caller holds the lock of the directory. */
+/* Removes the directories in dirfd that no link names: what an earlier build left when it was
+ * killed.  The caller holds the lock of dirfd. */
 void layers_sweep(int dirfd);

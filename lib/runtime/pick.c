@@ -62,7 +62,7 @@ static bool still_good(const struct runtimes *set, struct found *found)
 }
 
 static const struct found *pick_known(struct runtimes *set, const struct manifest *manifest,
-				      const char *version, bool *ret_changed)
+				      const char *version)
 {
 	const struct manifest *interpreter = manifests_interpreter(&set->manifests, manifest);
 	const char *preferred = interpreter->preferred;
@@ -75,10 +75,8 @@ static const struct found *pick_known(struct runtimes *set, const struct manifes
 			found = best(set, interpreter, manifest, preferred);
 		if (!found)
 			found = best(set, interpreter, manifest, version);
-		if (found && !still_good(set, found)) {
-			*ret_changed = true;
+		if (found && !still_good(set, found))
 			return NULL;
-		}
 	} while (found && !found->runtime.usable);
 	return found;
 }
@@ -86,13 +84,12 @@ static const struct found *pick_known(struct runtimes *set, const struct manifes
 const struct found *set_pick(struct runtimes *set, const struct manifest *manifest,
 			     const char *version)
 {
-	bool changed = false;
 	struct err err;
-	const struct found *found = pick_known(set, manifest, version, &changed);
+	const struct found *found = pick_known(set, manifest, version);
 
 	/* Before we say no: something may have come or changed that the cache did not see. */
 	if (!found && !set->fresh && set_look(set, &err) == 0)
-		found = pick_known(set, manifest, version, &changed);
+		found = pick_known(set, manifest, version);
 	return found;
 }
 

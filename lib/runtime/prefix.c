@@ -37,7 +37,7 @@ bool prefix_is_in_usr(const char *prefix)
 	return path_is_in(prefix, "/usr");
 }
 
-/* A home directory: /home/NAME, this user's, or what is called .local in one. */
+/* One of those, or a home directory: /home/NAME, this user's, or what is called .local in one. */
 static bool is_shared_place(const char *prefix)
 {
 	const char *home = getenv("HOME");

@@ -202,7 +202,9 @@ static ssize_t read_answer(int fd, char *text, size_t size, int64_t deadline_ms)
 		ssize_t n = read(fd, text + have, size - 1 - have);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n < 0)
+			return -errno;
+		if (n == 0)
 			break;
 		have += (size_t)n;
 	}
