@@ -30,7 +30,9 @@ static void group_name(const char *state_dir, char *ret_name, size_t size)
 
 void host_init(const char *state_dir, uint32_t n_slots)
 {
-	snprintf(host.state_dir, sizeof(host.state_dir), "%s", state_dir);
+	/* Not cut: the beginning of a path is another directory. */
+	if (strlen(state_dir) < sizeof(host.state_dir))
+		memcpy(host.state_dir, state_dir, strlen(state_dir) + 1);
 	host.n_slots = n_slots < LAUNCHER_SLOTS ? n_slots : LAUNCHER_SLOTS;
 }
 
@@ -63,6 +65,10 @@ int host_ready(struct err *err)
 {
 	int r = 0;
 
+	if (!host.state_dir[0])
+		return err_make(err, ERR_INVALID,
+				"the path of the state directory is longer than %zu bytes",
+				sizeof(host.state_dir) - 1);
 	if (host.ids.lease_fd < 0 && !host.ready) {
 		r = ids_lease(&host.ids, host.n_slots, err);
 		if (r == 0 && host.ids.n_slots < host.n_slots)

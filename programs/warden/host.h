@@ -25,6 +25,7 @@ struct host {
 
 extern struct host host;
 
+/* A state_dir that is too long is refused by host_ready(). */
 void host_init(const char *state_dir, uint32_t n_slots);
 
 /* Makes everything that is missing; a launcher that died is replaced. */

@@ -81,7 +81,7 @@ static int find_layer(const struct order *order, uint32_t index, const char *pat
 }
 
 /* Sandboxes with the same limits and the same mount points share a template. */
-static void template_key(const struct plan *plan, char *ret_key, size_t size)
+static int template_key(const struct plan *plan, char *ret_key, size_t size, struct err *err)
 {
 	const struct warden_create *create = &plan->create;
 	size_t len = (size_t)snprintf(ret_key, size, "%u %llu", create->limits.cpu_millis,
@@ -91,6 +91,8 @@ static void template_key(const struct plan *plan, char *ret_key, size_t size)
 		if (create->binds[i].kind == BIND_TREE)
 			len += (size_t)snprintf(ret_key + len, size - len, " %s",
 						create->strings + create->binds[i].target);
+	/* Two that differ only behind the cut would share one template. */
+	return len < size ? 0 : err_make(err, ERR_LIMIT, "the places of the trees are too long");
 }
 
 static int find_template(const struct order *order, struct err *err)
@@ -98,7 +100,9 @@ static int find_template(const struct order *order, struct err *err)
 	struct layers *layers = order->layers;
 	char key[2048], path[32];
 
-	template_key(order->plan, key, sizeof(key));
+	int r = template_key(order->plan, key, sizeof(key), err);
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < layers->n_templates; i++)
 		if (strcmp(layers->templates[i], key) == 0)
 			return (int)i;
@@ -109,7 +113,7 @@ static int find_template(const struct order *order, struct err *err)
 	if (mkdir(path, 0755) < 0)
 		return err_errno(err, errno, "make '%s'", path);
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = template_build(dir, layers->proc_fd, order->plan, err);
+	r = template_build(dir, layers->proc_fd, order->plan, err);
 	if (r < 0) {
 		(void)path_remove_tree(AT_FDCWD, path + 1);
 		return r;
