@@ -92,6 +92,8 @@ static int copy_dir(int from, const char *name, int to, unsigned depth, struct e
 	int fd = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
+	if (!dir && fd >= 0)
+		close(fd);
 	if (!dir || depth == DEPTH_MAX)
 		return 0;
 	if (mkdirat(to, name, 0755) < 0 && errno != EEXIST)

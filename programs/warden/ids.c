@@ -18,7 +18,6 @@
 #define ROOT_SLOT 65536u
 #define ROOT_SLOTS 36000u
 #define USER_SLOT 2048u /* ids 0 to 2047 of a sandbox: root, user and the system's own */
-#define INSIDE_UID 1000u
 
 /* The first range of this user in /etc/subuid or /etc/subgid. */
 static bool find_range(const char *file, const char *name, uid_t uid, uint32_t *ret_first,
@@ -32,7 +31,7 @@ static bool find_range(const char *file, const char *name, uid_t uid, uint32_t *
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%127[^:]:%lu:%lu", who, &first, &count) == 3 &&
 		    ((name && strcmp(who, name) == 0) || strcmp(who, number) == 0) &&
-		    count >= USER_SLOT && first + count < UINT32_MAX) {
+		    count >= USER_SLOT && first < UINT32_MAX && count < UINT32_MAX - first) {
 			*ret_first = (uint32_t)first;
 			*ret_count = (uint32_t)count;
 			return true;
@@ -188,8 +187,10 @@ static int run_helper(const char *path, pid_t pid, uint32_t own, uint32_t first,
 		execve(path, argv, envp);
 		_exit(127);
 	}
+	if (child < 0)
+		return err_errno(err, errno, "start '%s'", path);
 	int status = -1;
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (status != 0)
 		return err_make(err, ERR_SETUP, "'%s' refused the range %u+%u", path, first, count);
@@ -203,6 +204,8 @@ int ids_map_outer(const struct ids *ids, pid_t pid, struct err *err)
 	char text[64];
 	int r;
 
+	if (proc_fd < 0)
+		return err_errno(err, errno, "open '/proc'");
 	switch (ids->mode) {
 	case IDS_ROOT:
 		return map_outer_root(ids, proc_fd, pid, err);
@@ -245,17 +248,17 @@ static void map_text(const struct ids *ids, uint32_t slot, bool own_user, char *
 	int n_lines = 1;
 
 	if (ids->mode == IDS_SINGLE) {
-		lines[0].in = INSIDE_UID;
+		lines[0].in = IDS_INSIDE_UID;
 		lines[0].out = 0;
 		lines[0].count = 1;
 	} else if (own_user && ids->mode == IDS_RANGES) {
-		lines[0].count = INSIDE_UID;
-		lines[1].in = INSIDE_UID;
+		lines[0].count = IDS_INSIDE_UID;
+		lines[1].in = IDS_INSIDE_UID;
 		lines[1].out = 0;
 		lines[1].count = 1;
-		lines[2].in = INSIDE_UID + 1;
-		lines[2].out = first + INSIDE_UID + 1;
-		lines[2].count = n - INSIDE_UID - 1;
+		lines[2].in = IDS_INSIDE_UID + 1;
+		lines[2].out = first + IDS_INSIDE_UID + 1;
+		lines[2].count = n - IDS_INSIDE_UID - 1;
 		n_lines = 3;
 	}
 	ret_text[0] = '\0';
@@ -291,21 +294,21 @@ static bool is_own(const struct ids *ids, bool own_user)
 
 uid_t ids_outer_id(const struct ids *ids, uint32_t slot, bool own_user)
 {
-	return is_own(ids, own_user) ? 0 : outer_first(ids, slot) + INSIDE_UID;
+	return is_own(ids, own_user) ? 0 : outer_first(ids, slot) + IDS_INSIDE_UID;
 }
 
 uid_t ids_host_uid(const struct ids *ids, uint32_t slot, bool own_user)
 {
 	if (is_own(ids, own_user))
 		return ids->own_uid;
-	return ids->uid_first + slot * ids->slot_size + INSIDE_UID;
+	return ids->uid_first + slot * ids->slot_size + IDS_INSIDE_UID;
 }
 
 gid_t ids_host_gid(const struct ids *ids, uint32_t slot, bool own_user)
 {
 	if (is_own(ids, own_user))
 		return ids->own_gid;
-	return ids->gid_first + slot * ids->slot_size + INSIDE_UID;
+	return ids->gid_first + slot * ids->slot_size + IDS_INSIDE_UID;
 }
 
 uid_t ids_first_uid(const struct ids *ids, uint32_t slot)

@@ -13,6 +13,8 @@
 
 struct err;
 
+#define IDS_INSIDE_UID 1000u /* what the code runs as, in its own user namespace */
+
 enum ids_mode {
 	IDS_ROOT,
 	IDS_RANGES,

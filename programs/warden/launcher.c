@@ -80,6 +80,8 @@ static int take(struct launcher *launcher, struct launcher_reply *ret_reply, int
 		return err_make(err, ERR_PROTOCOL, "the launcher sent %zd bytes", n);
 	}
 	if (ret_reply->ended) {
+		if (n_fds)
+			close(fd);
 		note_end(launcher, ret_reply);
 		return 0;
 	}

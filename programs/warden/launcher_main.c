@@ -72,11 +72,11 @@ static int make_agent(struct err *err)
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	/* Running it needs a descriptor that cannot write. */
-	int ro = open(path, O_RDONLY | O_CLOEXEC);
+	auto_close int ro = open(path, O_RDONLY | O_CLOEXEC);
 	if (ro < 0 || fchmod(fd, 0111) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return err_errno(err, errno, "seal the agent");
-	return ro;
+	return take_fd(&ro);
 }
 
 static void plan_inside(const struct self *self, struct inside *inside)
@@ -96,7 +96,8 @@ static void plan_inside(const struct self *self, struct inside *inside)
 		inside->tasks_fd[i] = self->fds[PLAN_FD_FIRST + i];
 	inside->n_rlimits = rlimits_plan(&plan->create.limits, plan->n_tasks > 0, !plan->watch_disk,
 					 inside->rlimits);
-	inside->user = has_userns ? 1000 : ids_outer_id(self->ids, plan->slot, plan->own_user);
+	inside->user =
+		has_userns ? IDS_INSIDE_UID : ids_outer_id(self->ids, plan->slot, plan->own_user);
 }
 
 /* Waits until the agent runs, or the child says why not. */
@@ -308,16 +309,13 @@ static void on_child(struct self *self)
 {
 	struct signalfd_siginfo info;
 	pid_t pid;
-	int status;
 
-	(void)!read(self->signal_fd, &info, sizeof(info));
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	(void)!read(self->signal_fd, &info, sizeof(info)); /* what counts is who can be reaped */
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		for (uint32_t slot = 0; slot < LAUNCHER_SLOTS; slot++) {
 			if (self->jails[slot].pid != pid)
 				continue;
-			struct launcher_reply reply = { .slot = slot,
-							.ended = 1,
-							.status = status };
+			struct launcher_reply reply = { .slot = slot, .ended = 1 };
 			self->jails[slot].pid = 0;
 			drop_fd(&self->jails[slot].workspace_fd);
 			(void)fd_send(self->sock, &reply, sizeof(reply), NULL, 0);

@@ -16,7 +16,7 @@
 
 enum launcher_ask {
 	LAUNCHER_START,  /* -> launcher_reply with a pidfd */
-	LAUNCHER_KILL,   /* the sandbox in a slot; -> LAUNCHER_ENDED when it is reaped */
+	LAUNCHER_KILL,   /* the sandbox in a slot; -> a reply with `ended` when it is reaped */
 	LAUNCHER_STATS,  /* of the process tree, for hosts without cgroups */
 	LAUNCHER_REMOVE, /* a tree below the runs directory whose files belong to sandboxes */
 };
@@ -80,7 +80,6 @@ struct launcher_reply {
 	uint32_t slot;
 	uint32_t failed;
 	uint32_t ended; /* 1: this says that the sandbox in slot ended, and was reaped */
-	int32_t status; /* its wait status */
 	uint32_t layers_held, layers_absent, landlock_abi;
 	int32_t outer_pid; /* of the agent, in U */
 	struct tree_usage tree;

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define CPUS_MAX 1024 /* as many as limits_check() allows */
+
 static const struct {
 	const char *path, *text;
 } files[] = {
@@ -156,7 +158,7 @@ static int make_cpuinfo(int dirfd, int proc_fd, unsigned cpus, struct err *err)
 		openat(dirfd, ".cay/mask/cpuinfo", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	if (fd < 0)
 		return err_errno(err, errno, "make 'cpuinfo' of the template");
-	for (unsigned i = 0; i < cpus && i < 1024; i++)
+	for (unsigned i = 0; i < cpus && i < CPUS_MAX; i++)
 		if (dprintf(fd, "processor\t: %u%s\n", i, rest ? rest : "\n") < 0)
 			return err_errno(err, errno, "write 'cpuinfo' of the template");
 	return 0;
@@ -170,12 +172,14 @@ static int make_stat(int dirfd, unsigned cpus, struct err *err)
 
 	if (fd < 0)
 		return err_errno(err, errno, "make 'stat' of the template");
-	dprintf(fd, "cpu  0 0 0 0 0 0 0 0 0 0\n");
-	for (unsigned i = 0; i < cpus && i < 1024; i++)
-		dprintf(fd, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
-	dprintf(fd, "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
-		(long long)(booted / 1000000000));
-	return 0;
+	bool good = dprintf(fd, "cpu  0 0 0 0 0 0 0 0 0 0\n") > 0;
+	for (unsigned i = 0; good && i < cpus && i < CPUS_MAX; i++)
+		good = dprintf(fd, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i) > 0;
+	good = good && dprintf(fd,
+			       "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\n"
+			       "procs_blocked 0\n",
+			       (long long)(booted / 1000000000)) > 0;
+	return good ? 0 : err_errno(err, errno, "write 'stat' of the template");
 }
 
 static int make_meminfo(int dirfd, uint64_t bytes, struct err *err)
@@ -225,7 +229,6 @@ static int make_targets(int dirfd, const struct plan *plan, struct err *err)
 	return 0;
 }
 
-/* /bin and its like: on today's systems links into /usr. */
 static int make_links(int dirfd, struct err *err)
 {
 	static const struct {

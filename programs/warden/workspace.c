@@ -66,7 +66,9 @@ static int run_mkfs(const char *path, uint64_t files, struct err *err)
 			execve(places[i], argv, envp);
 		_exit(127);
 	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	if (pid < 0)
+		return err_errno(err, errno, "start mke2fs");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (status != 0)
 		return err_make(err, ERR_UNSUPPORTED, "mke2fs could not make a file system");
@@ -148,6 +150,8 @@ static int copy_sparse(int in, int out, struct err *err)
 		return err_errno(err, errno, "size the workspace");
 	for (off_t at = 0; (at = lseek(in, at, SEEK_DATA)) >= 0;) {
 		off_t end = lseek(in, at, SEEK_HOLE);
+		if (end < 0)
+			return err_errno(err, errno, "read the empty file system");
 		while (at < end) {
 			loff_t from = at, to = at;
 			ssize_t n = copy_file_range(in, &from, out, &to, (size_t)(end - at), 0);
@@ -169,7 +173,7 @@ static int attach_loop(int image, char *ret_path, size_t size, struct err *err)
 	for (int tries = 0; tries < 64; tries++) {
 		struct loop_config config = {
 			.fd = (uint32_t)image,
-			.block_size = 4096,
+			.block_size = BLOCK,
 			.info.lo_flags = LO_FLAGS_AUTOCLEAR,
 		};
 		int number = ioctl(control, LOOP_CTL_GET_FREE);
@@ -219,7 +223,7 @@ static int make_loop(struct workspace *workspace, const struct run *run, const c
 
 static int give_to(int dir, uid_t uid, gid_t gid, struct err *err)
 {
-	(void)unlinkat(dir, "lost+found", AT_REMOVEDIR);
+	(void)unlinkat(dir, "lost+found", AT_REMOVEDIR); /* only a fresh ext4 has one */
 	if ((mkdirat(dir, "output", 0755) < 0 && errno != EEXIST) ||
 	    fchmodat(dir, "output", 0755, 0) < 0 ||
 	    fchownat(dir, "output", uid, gid, AT_SYMLINK_NOFOLLOW) < 0 ||
