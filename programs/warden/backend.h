@@ -21,7 +21,6 @@ struct err;
 struct backend_spec {
 	const char *id;                     /* until destroy */
 	const struct warden_create *create; /* checked; until start has returned */
-	int run_fd;                         /* the sandbox's directory in the state directory */
 };
 
 struct backend {
@@ -31,11 +30,12 @@ struct backend {
 	/* Can this host run it?  Says which feature is missing. */
 	int (*probe)(struct err *err);
 
-	/* Makes all that must be given back later: ids, cgroups, workspace.  Runs nothing. */
+	/* Makes all that must be given back later: ids, cgroups, workspace.  Runs nothing.  What
+	 * was made before a failure is in *ret_state, too, for destroy. */
 	int (*create)(const struct backend_spec *spec, void **ret_state, struct err *err);
 
-	/* Builds the sandbox, starts the agent in it and proves every layer.  Returns a pidfd of
-	 * the agent that the state keeps; *ret_stream is the client's end of its stream. */
+	/* Builds the sandbox, starts the agent in it and proves every layer.  *ret_stream is the
+	 * client's end of the agent's stream. */
 	int (*start)(void *state, const struct backend_spec *spec, struct sandbox_facts *ret_facts,
 		     int *ret_stream, struct err *err);
 

@@ -14,6 +14,8 @@
 #include <sys/sysmacros.h>
 
 #define PERIOD_US 100000
+#define CROWD 8              /* processes */
+#define ROUNDING_BYTES 65536 /* the largest page there is */
 
 /* The directory that has the controller, or -1. */
 static int dir_of(const struct cgroup *cgroup, enum controller controller)
@@ -82,7 +84,7 @@ static int write_number(int dir, const char *file, uint64_t value, struct err *e
 		return err_errno(err, errno, "write '%s' to the cgroup's '%s'", text, file);
 	/* The kernel rounds memory down to pages. */
 	if (pread(fd, seen, sizeof(seen) - 1, 0) <= 0 || sscanf(seen, "%" SCNu64, &got) != 1 ||
-	    got > value || got + 65536 <= value)
+	    got > value || got + ROUNDING_BYTES <= value)
 		return err_make(err, ERR_SETUP, "the cgroup's '%s' is %" PRIu64 " instead of %s",
 				file, got, text);
 	return 0;
@@ -257,7 +259,7 @@ bool cgroup_is_crowded(const struct cgroup *cgroup)
 {
 	uint64_t now = 0;
 
-	return read_number(dir_of(cgroup, CTL_PIDS), "pids.current", &now) == 0 && now > 8;
+	return read_number(dir_of(cgroup, CTL_PIDS), "pids.current", &now) == 0 && now > CROWD;
 }
 
 int cgroup_freeze(struct cgroup *cgroup, bool frozen, struct err *err)
@@ -277,6 +279,7 @@ void cgroup_lift_quota(struct cgroup *cgroup)
 
 	if (dir < 0)
 		return;
+	/* Without it they die all the same, only later. */
 	if (is_v2(cgroup))
 		(void)fd_write_text_at(dir, "cpu.max", "max");
 	else

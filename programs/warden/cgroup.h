@@ -53,7 +53,7 @@ void cgroup_probe_finish(struct cgroup_host *host);
 void cgroup_probe_texts(struct cgroup_host *host, const char *group, const char *mounts,
 			const char *cgroups);
 
-/* Makes the sandbox's cgroup and writes the limits; each is read back. */
+/* Makes the sandbox's cgroup and writes the limits; those of memory and pids are read back. */
 int cgroup_create(struct cgroup *cgroup, const struct cgroup_host *host, const char *leaf,
 		  const struct limits *limits, struct err *err);
 

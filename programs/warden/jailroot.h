@@ -37,7 +37,7 @@ struct jail_root {
 	int dev_fd;       /* a /dev that root made; -1: bind the host's devices */
 	int workspace_fd; /* a detached mount; -1: none */
 	bool workspace_ro;
-	bool scratch; /* make output/ in it */
+	bool scratch; /* it is ours: input/ may be made in it */
 	bool bare;    /* test builds: /proc without masks, flags left off */
 	const struct limits *limits;
 };

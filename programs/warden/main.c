@@ -48,12 +48,13 @@ static bool on_request(struct peer *peer)
 		n = 1; /* too long, or with descriptors: answered as unknown */
 	if (n <= 0)
 		return false;
+	bool is_first = !peer->said_hello;
 	serve_request(peer, &packet, (size_t)n, &reply, &fd);
 	int r = fd_send(peer->fd, &reply, sizeof(reply), &fd, fd >= 0);
 	drop_fd(&fd);
 	/* While the client does something else. */
 	sandbox_sweep();
-	if (reply.serial == 1) {
+	if (is_first && peer->said_hello) {
 		struct err ignored; /* the first create tries again, and says why */
 		(void)host_ready(&ignored);
 	}

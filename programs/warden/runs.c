@@ -89,6 +89,7 @@ int run_record(const struct run *run, const struct ids *ids, const struct cgroup
 					cgroup->host->group, cgroup->leaf);
 	if (len >= sizeof(text))
 		return err_make(err, ERR_LIMIT, "the record of a run is too long");
+	/* The second one is written over the first and just as long: no moment without a record. */
 	auto_close int fd =
 		openat(run->dir_fd, "record", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r = fd < 0 ? -errno : fd_write_all(fd, text, len);
@@ -197,6 +198,8 @@ void runs_sweep(const char *state_dir)
 	int fd = open_runs(state_dir, &err);
 	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
+	if (!dir && fd >= 0)
+		close(fd);
 	if (!dir)
 		return; /* the run that follows says why */
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)

@@ -2,9 +2,9 @@
  *
  * runs.h - a directory per sandbox that says what must be given back if its warden dies.
  *
- * STATE/runs/ID holds `lock`, which the warden and its launcher keep locked as long as one of
- * them lives, and `record`.  Whoever can take the lock finds a dead run, and undoes exactly what
- * the record names, each thing checked by its inode. */
+ * STATE/runs/ID holds `lock`, which its warden keeps locked as long as it lives, and `record`.
+ * Whoever can take the lock finds a dead run, and undoes exactly what the record names, each thing
+ * checked by its inode, or by the run's id where the warden died before it knew an inode. */
 #pragma once
 
 #include "cgroup.h"

@@ -42,7 +42,7 @@ int sandbox_create(const char *id, const struct warden_create *create,
 		   struct sandbox_facts *ret_facts, int *ret_stream, struct err *err)
 {
 	const struct backend *backend = backend_find(create->tier);
-	struct backend_spec spec = { .id = id, .create = create, .run_fd = -1 };
+	struct backend_spec spec = { .id = id, .create = create };
 	struct sandbox *sandbox = find_free();
 	void *jail = NULL;
 

@@ -229,17 +229,18 @@ static int check_mounts(const struct look *look, struct err *err)
 	return 0;
 }
 
-/* 0 to 2, the stream, the handover socket, the listener, and the cgroup's. */
+/* 0 to 2, the stream, the handover socket, the listener, and the cgroup's; and two that the agent
+ * may have opened itself by now, for its signals and for the canary. */
 static int check_descriptors(const struct look *look, struct err *err)
 {
 	int fd = openat(look->fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int max = AGENT_FD_TASKS + (int)look->inside->n_tasks;
+	int max = AGENT_FD_TASKS + (int)look->inside->n_tasks + 2;
 
 	if (!dir)
 		return err_errno(err, errno, "list the agent's descriptors");
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-		if (entry->d_name[0] != '.' && atoi(entry->d_name) >= max + 2)
+		if (entry->d_name[0] != '.' && atoi(entry->d_name) >= max)
 			return fail(LAYER_DESCRIPTORS, "an open descriptor", entry->d_name, err);
 	return 0;
 }
