@@ -11,6 +11,7 @@
 #include "state.h"
 #include "wire/warden.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <pwd.h>
@@ -242,6 +243,8 @@ static int open_host(struct host *ret_host, char state_text[static PATH_MAX],
 		.path = path_text,
 		.state_dir = state_text,
 	};
+	if (ret_host->root < 0)
+		return err_errno(err, errno, "open '/'");
 	ret_host->in_container = is_in_container(ret_host);
 	return 0;
 }

@@ -123,10 +123,10 @@ static int fail_build(const struct build *build, const struct err *err)
 }
 
 /* With pip; for the system's Python from Debian where pip finds no packages. */
-static int add_layer(struct build *build, struct err *err)
+static int add_layer(struct build *build, bool quiet, struct err *err)
 {
 	unsigned packages = 0;
-	bool terminal = isatty(STDERR_FILENO) && !build->arg;
+	bool terminal = isatty(STDERR_FILENO) && !quiet;
 
 	build->on_stage = terminal ? on_stage : NULL;
 	build->arg = &packages;
@@ -174,9 +174,8 @@ static int add(const struct runtime_options *mine, const char *lang, struct err 
 			       .state_dir = state,
 			       .set = mine->with,
 			       .lock = lock,
-			       .digest = digest,
-			       .arg = mine->quiet ? state : NULL };
-	return add_layer(&build, err);
+			       .digest = digest };
+	return add_layer(&build, mine->quiet, err);
 }
 
 static int on_listed(void *arg, const char *name, const char *link, const char *digest)
@@ -208,7 +207,7 @@ static int list_layers(bool json, struct err *err)
 }
 
 struct removal {
-	const char *state, *name, *set;
+	const char *name, *set;
 	char link[RUNTIME_NAME_SIZE]; /* the next to go; found while nothing is changed */
 };
 
@@ -228,7 +227,7 @@ static int on_removable(void *arg, const char *name, const char *link, const cha
 static int remove_layer(const struct runtime_options *mine, const char *name, struct err *err)
 {
 	char state[PATH_MAX];
-	struct removal removal = { state, name, mine->with ? mine->with : LAYERS_DATA, "" };
+	struct removal removal = { name, mine->with ? mine->with : LAYERS_DATA, "" };
 	unsigned removed = 0;
 
 	if (state_dir(state, err) < 0)

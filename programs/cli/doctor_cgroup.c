@@ -255,7 +255,7 @@ static void check_cgroup_version(const struct host *host, struct finding *f)
 		finding_set(f, DOCTOR_OK, "limits can be held by the kernel", NULL);
 }
 
-/* Names of the controllers that are not there, or an empty string. */
+/* Names of the controllers that are there, or of those that are not; or an empty string. */
 static void list(const struct cgroup_view *view, bool present, char *ret_text, size_t size)
 {
 	size_t len = 0;

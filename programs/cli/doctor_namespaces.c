@@ -3,6 +3,7 @@
  * doctor_namespaces.c - user namespaces, and what must be possible inside of one. */
 #include "doctor.h"
 
+#include "base/auto.h"
 #include "base/err.h"
 #include "base/sys.h"
 
@@ -88,7 +89,7 @@ void userns_explain(const struct host *host, const struct err *tried, struct fin
 {
 	static const char means[] = "every jail is built in one, so `cay run` cannot work";
 
-	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
 		long long value;
 		if ((switches[i].only_users && host->uid == 0) ||
 		    host_read_number(host, switches[i].path, &value) < 0 ||

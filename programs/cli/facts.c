@@ -15,7 +15,7 @@ static json_t *text(const char *value)
 	return statement_text(value, strlen(value), TEXT_MAX);
 }
 
-/* NULL values are left out. */
+/* An empty value is left out. */
 static void set_text(json_t *object, const char *key, const char *value)
 {
 	if (value[0])

@@ -182,7 +182,7 @@ int link_wait(struct link *link, int timeout_ms, struct agent_message *ret_messa
 	}
 }
 
-/* Waits until the agent gave credit on the channel, and returns it. */
+/* Waits until the agent gave credit on the channel; it is added to *credit. */
 static int wait_credit(struct link *link, uint32_t channel, size_t *credit, struct err *err)
 {
 	while (*credit == 0) {

@@ -53,7 +53,8 @@ int link_next(struct link *link, struct agent_message *ret_message, struct err *
 int link_wait(struct link *link, int timeout_ms, struct agent_message *ret_message,
 	      struct err *err);
 
-/* Sends a whole file: AGENT_WRITE, its bytes as credit allows, AGENT_DONE.  The agent's answer on
- * the channel (AGENT_DONE or AGENT_FAILED) is left to the caller. */
+/* Sends a whole file: AGENT_WRITE, its bytes as credit allows, AGENT_DONE.  The last of it stays in
+ * the queue and goes out with the next frame.  The agent's answer on the channel (AGENT_DONE or
+ * AGENT_FAILED) is left to the caller. */
 int link_put_file(struct link *link, uint32_t channel, const char *path, uint32_t mode,
 		  const void *data, size_t len, struct err *err);

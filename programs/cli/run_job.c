@@ -81,10 +81,6 @@ int job_find_runtime(struct job *job, const struct run_options *options, const c
 		.image = job->image[0] != '\0',
 		.no_layer = options->no_layer,
 	};
-	/* Code that comes without a name and says nothing itself is Python. */
-	bool says_itself = job->code_len > 2 && memcmp(job->code, "#!", 2) == 0;
-	if (!want.lang && !want.file && !says_itself)
-		want.lang = "python";
 	struct runtimes *runtimes = NULL;
 	int r = runtimes_open(state_dir, NULL, &runtimes, err);
 	if (r < 0)

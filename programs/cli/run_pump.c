@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define KILL_GRACE_MS 300 /* from SIGKILL to the agent's word that all is over */
+#define WAIT_MAX_MS 3600000
 #define STDIN_PIECE 65536
 #define QUEUE_MAX 262144 /* do not read stdin while this much waits for the agent */
 
@@ -239,7 +240,7 @@ static int poll_timeout(const struct pump *pump)
 	int64_t until = pump->kill_at_ms ? pump->kill_at_ms : pump->run->deadline_ms;
 	int64_t left = until - clock_mono_ms();
 
-	return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+	return left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : (int)left;
 }
 
 static void set_polls(const struct pump *pump, struct pollfd polls[POLLS])
@@ -298,7 +299,9 @@ static void drain(struct pump *pump)
 		set_polls(pump, polls);
 		polls[POLL_AGENT].fd = polls[POLL_WARDEN].fd = polls[POLL_STDIN].fd = -1;
 		int64_t left = run->deadline_ms - clock_mono_ms();
-		left = left < KILL_GRACE_MS ? KILL_GRACE_MS : left > 3600000 ? 3600000 : left;
+		left = left < KILL_GRACE_MS ? KILL_GRACE_MS
+		       : left > WAIT_MAX_MS ? WAIT_MAX_MS
+					    : left;
 		int r = poll(polls, POLLS, (int)left);
 		if (r < 0 && errno != EINTR)
 			return;

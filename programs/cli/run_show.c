@@ -2,6 +2,7 @@
  *
  * What is shown after the program ended: the ends of long streams, and why it ended. */
 #include "run_show.h"
+
 #include "base/auto.h"
 #include "base/clock.h"
 #include "run.h"

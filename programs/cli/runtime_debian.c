@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Debian 12 has no pyarrow. */
 #define MODULES                                                                                    \
 	"numpy, pandas, matplotlib.pyplot, sklearn, requests, PIL, dateutil, scipy, openpyxl, "    \
