@@ -312,7 +312,8 @@ def test_any_root_file_system_can_be_the_image(cay):
     compiler = shutil.which("gcc") or pytest.skip("there is no compiler")
     source = cay.write("hello.c", '#include <stdio.h>\n#include <unistd.h>\nint main(void) {\n'
                        'printf("%d %d %d %d\\n", access("/marker", F_OK),\n'
-                       'access("/usr/bin", F_OK), access("/root", F_OK), access("/marker", W_OK)); }\n')
+                       'access("/usr/bin", F_OK), access("/root", F_OK),\n'
+                       'access("/marker", W_OK)); }\n')
     (cay.folder / "image/bin").mkdir(parents=True)
     cay.write("image/marker", "x")
     subprocess.run([compiler, "-static", "-o", cay.folder / "image/bin/hello", source], check=True)
@@ -331,7 +332,8 @@ def test_the_receipt_has_what_was_promised(cay):
     cay.json("--in", "in.txt", "-c", "open('/workspace/output/o', 'w').write('x')", "word")
     got = last_predicate(cay)
     assert set(got) >= {"id", "seq", "prev", "time", "execution", "who", "program", "runtime",
-                        "code", "argv", "inputs", "outputs", "stdout", "stderr", "isolation", "policy",
+                        "code", "argv", "inputs", "outputs", "stdout", "stderr", "isolation",
+                        "policy",
                         "limits", "usage", "denied_system_calls", "cause", "cause_detail", "flags",
                         "exit_code", "signal"}
     uid = cay.owner.pw_uid if cay.owner else os.geteuid()
