@@ -33,8 +33,8 @@ tools              base wire
 powers='
 #include[ \t]*<(pthread|threads)\.h>              -                                 threads
 #include[ \t]*<seccomp\.h>                        tools                             libseccomp at run time
-#include[ \t]*<jansson\.h>                        lib/receipt,lib/runtime,programs/cli   JSON
-#include[ \t]*<openssl/                           lib/receipt,lib/runtime,programs/cli,tools   OpenSSL
+#include[ \t]*<jansson\.h>                        lib/receipt,programs/cli          JSON
+#include[ \t]*<openssl/                           lib/receipt,tools                 OpenSSL
 #include[ \t]*<base/|#include[ \t]*<wire/         -                                 our headers in angle brackets
 (^|[^a-z_])(sys_)?(mount|umount2|pivot_root|move_mount|fsmount|mount_setattr)\(   programs/warden,programs/cli/doctor,lib/base/sys.h   mounting
 (^|[^a-z_])(sys_)?(clone3?|unshare|setns)\(       programs/warden,programs/cli/doctor,lib/base/sys.h   namespaces
