@@ -351,6 +351,15 @@ int workspace_show(const char *path, bool read_only, uid_t uid, gid_t gid, struc
 	return take_fd(&fd);
 }
 
+/* A large write fails as a whole while there is still room for a small one: the kernel takes pages of
+ * up to 2 MiB at a time. */
+static uint64_t too_little(uint64_t limit_bytes)
+{
+	uint64_t quarter = limit_bytes / 4;
+
+	return quarter < (2u << 20) ? quarter : 2u << 20;
+}
+
 void workspace_usage(const struct workspace *workspace, struct usage *usage)
 {
 	struct statfs fs;
@@ -362,8 +371,8 @@ void workspace_usage(const struct workspace *workspace, struct usage *usage)
 	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	usage->disk_bytes = used > workspace->start_bytes ? used - workspace->start_bytes : 0;
 	usage->disk_files = (uint64_t)(fs.f_files - fs.f_ffree) - workspace->start_files;
-	/* A large write can fail before the last block is taken. */
-	if (usage->disk_bytes + WORKSPACE_NEARLY_FULL >= workspace->limits.disk_bytes ||
+	if (usage->disk_bytes + too_little(workspace->limits.disk_bytes) >=
+		    workspace->limits.disk_bytes ||
 	    fs.f_ffree == 0)
 		usage->disk_full = 1;
 }
