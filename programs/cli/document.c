@@ -129,6 +129,23 @@ static json_t *result_files(const struct results *results)
 	return list;
 }
 
+static json_t *failed_files(const struct results *results)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < results->n_failures; i++) {
+		const struct result_failure *failure = &results->failures[i];
+		json_array_append_new(
+			list, json_pack("{s:o, s:o}", "name",
+					statement_text(failure->name, strlen(failure->name),
+						       NAME_MAX_BYTES),
+					"reason",
+					statement_text(failure->reason, strlen(failure->reason),
+						       NAME_MAX_BYTES)));
+	}
+	return list;
+}
+
 static json_t *receipt(const struct run *run)
 {
 	char path[PATH_MAX + sizeof(RECEIPT_CHAIN) + 1];
@@ -173,6 +190,7 @@ int document_print(struct run *run, const struct err *failure)
 	put_stream(doc, "stdout", &run->streams[STREAM_STDOUT]);
 	put_stream(doc, "stderr", &run->streams[STREAM_STDERR]);
 	json_object_set_new(doc, "files", result_files(&run->results));
+	json_object_set_new(doc, "files_failed", failed_files(&run->results));
 	json_object_set_new(doc, "usage", facts_usage(run));
 	json_object_set_new(doc, "limits", facts_limits(run));
 	json_object_set_new(doc, "start", json_string("cold"));

@@ -262,10 +262,11 @@ static void flag_pids(const struct ending *e, struct outcome *outcome)
 	if (e->usage.pids_denied == 0)
 		return;
 	sentence(add_flag(outcome, "pids", e->usage.pids_denied, e->limits.pids),
-		 "Processes: %llu new processes or threads were refused at the limit of %u. Start "
-		 "fewer, "
-		 "or ask for more (--pids).",
-		 (unsigned long long)e->usage.pids_denied, e->limits.pids);
+		 "Processes: %llu new %s refused at the limit of %u. Start fewer, or ask for more "
+		 "(--pids).",
+		 (unsigned long long)e->usage.pids_denied,
+		 e->usage.pids_denied == 1 ? "process or thread was" : "processes or threads were",
+		 e->limits.pids);
 }
 
 static void flag_disk(const struct ending *e, struct outcome *outcome)
@@ -282,11 +283,25 @@ static void flag_disk(const struct ending *e, struct outcome *outcome)
 		 (unsigned long long)e->limits.disk_files);
 }
 
+/* Where memory shall lie is advice: libraries try these and can do without (numpy: mbind). */
+static bool is_advisory(const char *call)
+{
+	static const char *const calls[] = { "mbind",         "set_mempolicy",
+					     "get_mempolicy", "move_pages",
+					     "migrate_pages", "set_mempolicy_home_node" };
+
+	for (size_t i = 0; call && i < ARRAY_LEN(calls); i++)
+		if (strcmp(call, calls[i]) == 0)
+			return true;
+	return false;
+}
+
 static void flag_denied(const struct ending *e, struct outcome *outcome)
 {
 	char names[256];
 	size_t used = 0;
 	uint64_t times = 0;
+	bool minor = true;
 
 	if (e->n_denied == 0)
 		return;
@@ -294,14 +309,16 @@ static void flag_denied(const struct ending *e, struct outcome *outcome)
 	for (size_t i = 0; i < e->n_denied; i++) {
 		const char *name = syscall_name(e->denied[i].nr);
 		times += e->denied[i].times;
+		minor = minor && is_advisory(name);
 		if (used < sizeof(names))
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 						 used ? ", " : "", name ? name : "unknown");
 	}
-	sentence(add_flag(outcome, "syscall_denied", times, 0),
-		 "System calls: the sandbox refused %llu calls (%s). They are never allowed; do it "
-		 "another way.",
-		 (unsigned long long)times, names);
+	struct outcome_note *flag = add_flag(outcome, "syscall_denied", times, 0);
+	flag->is_minor = minor;
+	sentence(flag, "System calls: %llu %s refused (%s)%s.", (unsigned long long)times,
+		 times == 1 ? "call was" : "calls were", names,
+		 outcome->exit_code ? "; this need not be why the program failed" : "");
 }
 
 /* What also happened beside the cause. */

@@ -72,6 +72,7 @@ struct outcome_note {
 	const char *name; /* of a flag or of the cause */
 	uint64_t number, limit;
 	bool retryable; /* the same again may well succeed */
+	bool is_minor;  /* for the records; a person need not read it */
 	char sentence[OUTCOME_SENTENCE];
 };
 

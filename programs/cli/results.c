@@ -29,7 +29,30 @@ void results_finish(struct results *results)
 		free(results->files[i].name);
 	}
 	free(results->files);
+	for (size_t i = 0; i < results->n_failures; i++) {
+		free(results->failures[i].name);
+		free(results->failures[i].reason);
+	}
+	free(results->failures);
 	*results = (struct results){ 0 };
+}
+
+/* For the document; without memory the error line still tells it. */
+static void remember_failure(struct results *results, const char *name, const char *reason)
+{
+	struct result_failure *grown = reallocarray(results->failures, results->n_failures + 1,
+						    sizeof(*results->failures));
+
+	if (!grown)
+		return;
+	results->failures = grown;
+	struct result_failure failure = { strdup(name), strdup(reason) };
+	if (failure.name && failure.reason) {
+		grown[results->n_failures++] = failure;
+		return;
+	}
+	free(failure.name);
+	free(failure.reason);
 }
 
 static void complain(struct run *run, const char *name, const struct err *why)
@@ -38,8 +61,9 @@ static void complain(struct run *run, const char *name, const struct err *why)
 	char shown[128];
 
 	say_escape(shown, sizeof(shown), name, strlen(name));
-	err_make(&err, ERR_CONFLICT, "the result '%s' did not come back: %.300s", shown, why->text);
+	err_make(&err, ERR_CONFLICT, "the result '%s' did not come back: %.400s", shown, why->text);
 	say_error(&err);
+	remember_failure(&run->results, name, why->text);
 	run->results.failed = true;
 }
 
@@ -70,6 +94,7 @@ static bool find_place(struct run *run, const char *path, const char **ret_dir,
 	for (size_t i = 0; i < job->n_outs; i++) {
 		if (fnmatch(job->outs[i].glob, path, FNM_PATHNAME | FNM_PERIOD) != 0)
 			continue;
+		run->results.matched |= 1u << i;
 		*ret_dir = job->outs[i].dir;
 		*ret_name = below_fixed_part(path, job->outs[i].glob);
 		return true;
@@ -137,6 +162,7 @@ static void note_entries(struct run *run, uint64_t there, uint64_t seen)
 		 "%llu files of the workspace were not looked at: there are too many",
 		 (unsigned long long)(there - seen));
 	say_error(&err);
+	remember_failure(&run->results, "", err.text);
 	run->results.failed = true;
 }
 
@@ -290,6 +316,24 @@ static void tell(const struct run *run, const struct result_file *file)
 	    quantity_show_size(size, file->bytes));
 }
 
+/* A folder that may not be written to has a way out. */
+static void explain_folder(const struct result_file *file, struct err *err)
+{
+	struct err why = *err;
+	char folder[PATH_MAX];
+
+	if (err->kind != ERR_SYSTEM)
+		return;
+	if (err->errnum != EACCES && err->errnum != EROFS && err->errnum != EPERM)
+		return;
+	if (!realpath(file->dir, folder))
+		snprintf(folder, sizeof(folder), "%s", file->dir);
+	err_make(err, why.kind,
+		 "the folder '%.200s' is not writable (%s); `--out 'output/*=DIR'` puts results "
+		 "elsewhere",
+		 folder, strerrordesc_np(why.errnum));
+}
+
 static int fetch(struct run *run, struct result_file *file, struct err *err)
 {
 	struct transfer t = { .run = run, .file = file, .delivery = { .parent = -1, .fd = -1 } };
@@ -309,6 +353,7 @@ static int fetch(struct run *run, struct result_file *file, struct err *err)
 			t.is_broken =
 				deliver_commit(&t.delivery, file->mode, sha256, &t.broken) < 0;
 		if (t.is_broken) {
+			explain_folder(file, &t.broken);
 			complain(run, file->name, &t.broken);
 		} else {
 			memcpy(file->sha256, sha256, sizeof(sha256));
@@ -333,6 +378,15 @@ static int quiet_sandbox(struct run *run, struct err *err)
 	return r;
 }
 
+static void warn_of_unmatched(const struct run *run)
+{
+	const struct job *job = run->job;
+
+	for (size_t i = 0; i < job->n_outs; i++)
+		if (!(run->results.matched & 1u << i))
+			say_warning("--out '%s' matched no file in /workspace", job->outs[i].glob);
+}
+
 void results_collect(struct run *run)
 {
 	const struct job *job = run->job;
@@ -350,8 +404,11 @@ void results_collect(struct run *run)
 	if (r < 0) {
 		err_while(&err, "bring the results back");
 		say_error(&err);
+		remember_failure(&run->results, "", err.text);
 		run->results.failed = true;
 		run->agent_is_there = false;
+	} else {
+		warn_of_unmatched(run);
 	}
 	if (run->results.n_skipped > 0)
 		say_warning(

@@ -26,11 +26,20 @@ struct result_file {
 	char sha256[DIGEST_HEX_SIZE]; /* empty: it did not come back */
 };
 
+/* What should have come back and did not. */
+struct result_failure {
+	char *name;   /* owned; printable */
+	char *reason; /* owned */
+};
+
 struct results {
 	struct result_file *files; /* owned */
 	size_t n;
+	struct result_failure *failures; /* owned */
+	size_t n_failures;
 	uint64_t total_bytes;
 	size_t n_skipped; /* links, sockets, hidden names */
+	uint32_t matched; /* bits: which --out named a file */
 	bool failed;      /* something that should be there is not; it was said */
 };
 

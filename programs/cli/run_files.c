@@ -76,27 +76,39 @@ static int read_inputs(struct job *job, const struct text_list *given, struct er
 	return r;
 }
 
+static bool climbs(const char *glob)
+{
+	for (;;) {
+		size_t len = strcspn(glob, "/");
+		if (len == 2 && glob[0] == '.' && glob[1] == '.')
+			return true;
+		if (glob[len] == '\0')
+			return false;
+		glob += len + 1;
+	}
+}
+
 /* GLOB or GLOB=DIR; the last '=' parts them. */
 static int read_out(struct job *job, const char *given, struct err *err)
 {
 	struct job_out *out = &job->outs[job->n_outs];
 
-	if (given[0] == '\0' || given[0] == '=' || given[0] == '/')
-		return err_make(
-			err, ERR_INVALID,
-			"--out '%.200s' is not a pattern below /workspace; give one such as "
-			"'*.csv' or 'plots/*.png=DIR'",
-			given);
 	out->glob = strdup(given);
 	if (!out->glob)
 		return err_errno(err, ENOMEM, "keep --out");
 	job->n_outs++;
 	out->dir = ".";
 	char *equals = strrchr(out->glob, '=');
-	if (!equals)
-		return 0;
-	*equals = '\0';
-	out->dir = equals + 1;
+	if (equals) {
+		*equals = '\0';
+		out->dir = equals + 1;
+	}
+	if (out->glob[0] == '\0' || out->glob[0] == '/' || climbs(out->glob))
+		return err_make(
+			err, ERR_INVALID,
+			"--out '%.200s' is not a pattern below /workspace; give one such as "
+			"'*.csv' or 'plots/*.png=DIR'",
+			given);
 	if (out->dir[0] == '\0')
 		return err_make(err, ERR_INVALID, "--out '%.200s' names no directory after '='",
 				given);

@@ -70,8 +70,9 @@ static bool is_worth_a_line(const struct outcome *outcome, const struct outcome_
 	/* Told already, where the bytes are missing. */
 	if (strcmp(flag->name, "output_truncated") == 0)
 		return false;
-	/* Libraries try calls that they can do without (numpy: mbind).  To a program that ended
-	 * well the refusal made no difference; the receipt has it. */
+	if (flag->is_minor)
+		return false;
+	/* To a program that ended well a refusal made no difference; the receipt has it. */
 	return strcmp(flag->name, "syscall_denied") != 0 || outcome->exit_code != 0;
 }
 

@@ -215,6 +215,34 @@ TEST(outcome_flags_have_numbers_and_limits)
 	CHECK_STR(cause_name(o.cause), "exited");
 }
 
+TEST(outcome_refused_calls_are_counted_and_not_blamed)
+{
+	struct ending e = ending();
+
+	e.value = 1;
+	e.denied[0] = (struct denied_call){ 165, 1 };
+	e.n_denied = 1;
+	struct outcome o = decide(&e);
+	CHECK_STR(o.flags[0].sentence, "System calls: 1 call was refused (mount); this need not be "
+				       "why the program failed.");
+	CHECK(!o.flags[0].is_minor);
+	e.denied[0].times = 2;
+	CHECK(strstr(decide(&e).flags[0].sentence, "2 calls were refused (mount)") != NULL);
+}
+
+TEST(outcome_refused_advice_on_memory_is_minor)
+{
+	struct ending e = ending();
+
+	e.denied[0] = (struct denied_call){ 237, 2 };
+	e.n_denied = 1;
+	CHECK_STR(decide(&e).flags[0].sentence, "System calls: 2 calls were refused (mbind).");
+	CHECK(decide(&e).flags[0].is_minor);
+	e.denied[1] = (struct denied_call){ 165, 1 };
+	e.n_denied = 2;
+	CHECK(!decide(&e).flags[0].is_minor);
+}
+
 TEST(outcome_every_cause_has_its_name)
 {
 	static const char *const names[CAUSES_] = {
