@@ -97,14 +97,14 @@ static void add_all(scmp_filter_ctx ctx, uint32_t action, const char *const *cal
 
 static void add_rule(scmp_filter_ctx ctx, const struct policy_rule *rule, bool is_first)
 {
-	struct scmp_arg_cmp when[2];
+	struct scmp_arg_cmp when[POLICY_WHEN_MAX];
 	unsigned n = 0;
 	int nr = resolve(rule->call);
 
 	if (nr < 0)
 		return;
 	spoken[nr] += is_first;
-	for (; n < 2 && rule->when[n].mask; n++)
+	for (; n < POLICY_WHEN_MAX && rule->when[n].mask; n++)
 		when[n] = (struct scmp_arg_cmp){ rule->when[n].arg, SCMP_CMP_MASKED_EQ,
 						 rule->when[n].mask, rule->when[n].value };
 	int rc = seccomp_rule_add_exact_array(ctx, SCMP_ACT_ALLOW, nr, n, when);

@@ -142,6 +142,12 @@ _Static_assert(NAMESPACES == 0x7e020080, "the namespace flags of clone");
 #define BITS(arg, mask, bits) { mask, bits, arg }
 
 #define FAMILY(family) { "socket", { IS(0, family) } }
+#define INET_SOCKET(family, type, protocol)                                                        \
+	{ "socket", { IS(0, family), BITS(1, 0xf, type), IS(2, protocol) } }
+/* TCP and UDP alone: MPTCP, UDP-Lite, SCTP, DCCP, L2TP and their like would load modules. */
+#define INET(family)                                                                               \
+	INET_SOCKET(family, SOCK_STREAM, 0), INET_SOCKET(family, SOCK_STREAM, IPPROTO_TCP),        \
+	INET_SOCKET(family, SOCK_DGRAM, 0), INET_SOCKET(family, SOCK_DGRAM, IPPROTO_UDP)
 #define IOCTL(request) { "ioctl", { IS(1, request) } }
 #define PRCTL(option) { "prctl", { IS(0, option) } }
 #define FCNTL(command) { "fcntl", { IS(1, command) } }
@@ -158,7 +164,7 @@ _Static_assert(NAMESPACES == 0x7e020080, "the namespace flags of clone");
 const struct policy_rule policy_rules[] = {
 	{ "clone", { BITS(0, NAMESPACES, 0) } },
 
-	FAMILY(AF_UNIX), FAMILY(AF_INET), FAMILY(AF_INET6),
+	FAMILY(AF_UNIX), INET(AF_INET), INET(AF_INET6),
 	{ "socket", { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 	{ "socketpair", { IS(0, AF_UNIX) } },
 

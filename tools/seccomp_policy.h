@@ -34,6 +34,8 @@ extern const struct policy_answer policy_answers[];
 #define POLICY_INT UINT32_C(0xffffffff) /* the kernel looks at the low half only; so do we */
 #define POLICY_POINTER UINT64_MAX
 
+#define POLICY_WHEN_MAX 3
+
 /* Allowed when (argument & mask) == value for all of the comparisons; EPERM otherwise. */
 struct policy_rule {
 	const char *call;
@@ -41,7 +43,7 @@ struct policy_rule {
 		uint64_t mask; /* 0: no comparison */
 		uint64_t value;
 		unsigned arg;
-	} when[2];
+	} when[POLICY_WHEN_MAX];
 };
 extern const struct policy_rule policy_rules[];
 

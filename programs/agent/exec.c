@@ -143,9 +143,15 @@ static void place_descriptors(struct plan *plan)
 /* The agent itself has more, so that no program can leave it without. */
 static void limit_files(uint32_t most)
 {
-	struct rlimit limit = { .rlim_cur = most, .rlim_max = most };
+	struct rlimit limit;
 
-	if (most > 0 && setrlimit(RLIMIT_NOFILE, &limit) < 0)
+	if (most == 0)
+		return;
+	/* The host may allow less than was asked for. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > most)
+		limit.rlim_max = most;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
 		fail(REPORT_FD, ERR_SETUP, errno, "limit open files");
 }
 

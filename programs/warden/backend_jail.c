@@ -11,6 +11,7 @@
 #include "mounts.h"
 #include "runs.h"
 #include "seccomp.h"
+#include "sources.h"
 #include "switches.h"
 #include "workspace.h"
 
@@ -106,7 +107,9 @@ static int create(const struct backend_spec *spec, void **ret_state, struct err 
 	jail->start_us = clock_mono_us();
 	jail->own_user = bind != NULL;
 	jail->slot = UINT32_MAX;
-	int r = host_take_slot(&jail->slot, err);
+	int r = sources_check(wanted, host.state_dir, err);
+	if (r == 0)
+		r = host_take_slot(&jail->slot, err);
 	if (r == 0)
 		r = run_create(&jail->run, host.state_dir, spec->id, err);
 	if (r == 0)
@@ -410,7 +413,7 @@ static void count_tree(struct jail *jail, enum plan_watch watch)
 			jail->usage.pids_denied = 1;
 	}
 	if (jail->scratch && jail->workspace.by == BY_WATCHER) {
-		jail->usage.disk_bytes = reply.tree.disk_bytes;
+		jail->usage.disk_bytes = reply.tree.disk_bytes + reply.tree.deleted_bytes;
 		jail->usage.disk_files = reply.tree.disk_files;
 	}
 }

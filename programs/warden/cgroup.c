@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 
 #define PERIOD_US 100000
+#define SOCKETS_MAX (64ull << 20)
 #define CROWD 8              /* processes */
 #define ROUNDING_BYTES 65536 /* the largest page there is */
 
@@ -100,6 +101,13 @@ static int set_memory(struct cgroup *cgroup, uint64_t bytes, struct err *err)
 			(void)fd_write_text_at(dir, "memory.swap.max",
 					       "0"); /* absent without swap */
 		return r;
+	}
+	/* Buffers of sockets are counted apart in v1, and not at all until they have a limit. */
+	uint64_t sockets = bytes / 4 < SOCKETS_MAX ? bytes / 4 : SOCKETS_MAX;
+	if (faccessat(dir, "memory.kmem.tcp.limit_in_bytes", F_OK, 0) == 0) {
+		int r = write_number(dir, "memory.kmem.tcp.limit_in_bytes", sockets, err);
+		if (r < 0)
+			return r;
 	}
 	/* memsw can never be below limit_in_bytes: lift it first, then set it again. */
 	(void)fd_write_text_at(dir, "memory.memsw.limit_in_bytes", "-1");

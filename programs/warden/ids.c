@@ -56,18 +56,38 @@ static bool is_real_root(void)
 	       outside == 0 && count == UINT32_MAX;
 }
 
+static bool is_own_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* Where the leases of this user are.  No variable decides it: two runs that looked in two places
+ * would get the same uids. */
+static void lease_dir(char *ret_path, size_t size)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	if (geteuid() == 0) {
+		snprintf(ret_path, size, "/run/cay");
+		return;
+	}
+	snprintf(ret_path, size, "/run/user/%u", geteuid());
+	if (is_own_dir(ret_path))
+		snprintf(ret_path, size, "/run/user/%u/cay", geteuid());
+	else if (pw && is_own_dir(pw->pw_dir))
+		snprintf(ret_path, size, "%.200s/.cay", pw->pw_dir);
+	else
+		snprintf(ret_path, size, "/tmp/cay-%u", geteuid());
+}
+
 /* The file whose bytes stand for slots.  Each user has one. */
 static int open_leases(struct err *err)
 {
 	char path[256];
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-	if (geteuid() == 0)
-		snprintf(path, sizeof(path), "/run/cay");
-	else if (runtime && runtime[0] == '/' && access(runtime, W_OK) == 0)
-		snprintf(path, sizeof(path), "%.200s/cay", runtime);
-	else
-		snprintf(path, sizeof(path), "/tmp/cay-%u", geteuid());
+	lease_dir(path, sizeof(path));
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make '%s'", path);
 

@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -151,12 +152,34 @@ static int attach_mask(const struct proc_mask *mask, struct err *err)
 	return 0;
 }
 
+/* Counted per user namespace, and above it against whoever started us: a sandbox must not use up
+ * what his own programs need. */
+static int limit_objects(struct err *err)
+{
+	static const struct {
+		const char *path, *most;
+	} limits[] = {
+		{ NEW_ROOT "/proc/sys/user/max_inotify_instances", TEMPLATE_INOTIFY_INSTANCES },
+		{ NEW_ROOT "/proc/sys/user/max_inotify_watches", TEMPLATE_INOTIFY_WATCHES },
+		{ NEW_ROOT "/proc/sys/user/max_user_namespaces", "0" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		int r = fd_write_text_at(AT_FDCWD, limits[i].path, limits[i].most);
+		if (r < 0 && r != -ENOENT) /* a kernel without inotify has no limit for it */
+			return err_errno(err, -r, "limit '%s'", limits[i].path);
+	}
+	return 0;
+}
+
 static int attach_proc(const struct jail_root *root, int root_fd, struct err *err)
 {
 	auto_close int proc = mounts_new(
 		"proc", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
 	int r = proc < 0 ? proc : mounts_attach(proc, root_fd, "proc", err);
 
+	if (r == 0)
+		r = limit_objects(err);
 	for (int i = 0; r == 0 && !root->bare && i < root->n_masks; i++)
 		r = attach_mask(&root->masks[i], err);
 	return r;

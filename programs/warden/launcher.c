@@ -109,6 +109,13 @@ int launcher_ask(struct launcher *launcher, const struct plan *plan, size_t len,
 			return r;
 		if (r == 0)
 			continue;
+		/* The answer to an ask that we gave up on is not ours. */
+		if (!ret_reply->failed &&
+		    (ret_reply->ask != plan->ask || ret_reply->slot != plan->slot)) {
+			if (ret_fd)
+				drop_fd(ret_fd);
+			continue;
+		}
 		if (ret_reply->failed) {
 			err_sanitize(&ret_reply->err);
 			*err = ret_reply->err;

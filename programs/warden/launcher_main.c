@@ -236,6 +236,7 @@ static int stats(struct self *self, struct launcher_reply *reply, struct err *er
 		return err_make(err, ERR_NOT_FOUND, "no sandbox in slot %u", plan->slot);
 	struct jail *jail = &self->jails[plan->slot];
 	watch_tree(self->proc_fd, jail->pid, &jail->tree);
+	watch_files(self->proc_fd, jail->pid, jail->workspace_fd, &jail->tree);
 	count_workspace(jail, plan->watch == WATCH_LAST);
 	reply->tree = jail->tree;
 	/* The warden has decided; we only have the hands for it. */

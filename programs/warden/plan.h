@@ -73,6 +73,7 @@ struct tree_usage {
 	uint64_t pids, peak_pids;
 	uint64_t io_read_bytes, io_write_bytes;
 	uint64_t disk_bytes, disk_files; /* in a workspace that has no quota of its own */
+	uint64_t deleted_bytes;          /* held there by open files without a name */
 };
 
 struct launcher_reply {

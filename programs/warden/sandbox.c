@@ -89,9 +89,12 @@ int sandbox_limits(struct sandbox *sandbox, const struct limits *limits, struct 
 
 int sandbox_stats(struct sandbox *sandbox, struct err *err)
 {
-	enum warden_event event;
+	enum warden_event event = WARDEN_EVENT_NONE;
+	int r = sandbox->backend->stats(sandbox->jail, &sandbox->usage, &event, err);
 
-	return sandbox->backend->stats(sandbox->jail, &sandbox->usage, &event, err);
+	if (event == WARDEN_EVENT_ENDED)
+		sandbox->state = SANDBOX_ENDED;
+	return r;
 }
 
 int sandbox_freeze(struct sandbox *sandbox, struct err *err)

@@ -37,6 +37,8 @@ static const struct {
 	{ ".cay/mask/empty", "" },
 	{ ".cay/mask/loadavg", "0.00 0.00 0.00 1/1 1\n" },
 	{ ".cay/mask/sys/kernel/hostname", "cay\n" },
+	{ ".cay/mask/sys/fs/inotify/max_user_instances", TEMPLATE_INOTIFY_INSTANCES "\n" },
+	{ ".cay/mask/sys/fs/inotify/max_user_watches", TEMPLATE_INOTIFY_WATCHES "\n" },
 	{ ".cay/mask/sys/kernel/random/entropy_avail", "256\n" },
 	{ ".cay/mask/sys/kernel/random/poolsize", "256\n" },
 };
@@ -66,20 +68,9 @@ static const char *const dirs[] = {
 
 /* Settings that language runtimes look up; each is taken over from the host as it is. */
 static const char *const sysctls[] = {
-	"fs/file-max",
-	"fs/nr_open",
-	"fs/pipe-max-size",
-	"fs/inotify/max_user_instances",
-	"fs/inotify/max_user_watches",
-	"kernel/ostype",
-	"kernel/osrelease",
-	"kernel/version",
-	"kernel/cap_last_cap",
-	"kernel/ngroups_max",
-	"kernel/pid_max",
-	"kernel/threads-max",
-	"net/core/somaxconn",
-	"vm/overcommit_memory",
+	"fs/file-max",      "fs/nr_open",         "fs/pipe-max-size",    "kernel/ostype",
+	"kernel/osrelease", "kernel/version",     "kernel/cap_last_cap", "kernel/ngroups_max",
+	"kernel/pid_max",   "kernel/threads-max", "net/core/somaxconn",  "vm/overcommit_memory",
 	"vm/max_map_count",
 };
 

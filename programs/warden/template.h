@@ -22,6 +22,10 @@ struct proc_mask {
 
 #define PROC_MASKS_MAX 96
 
+/* What a sandbox may have of these, and is told in /proc/sys. */
+#define TEMPLATE_INOTIFY_INSTANCES "16"
+#define TEMPLATE_INOTIFY_WATCHES "8192"
+
 /* Everything at the top of /proc that is not known to be harmless.  Returns the number. */
 int template_proc_masks(int proc_fd, struct proc_mask ret_masks[PROC_MASKS_MAX], struct err *err);
 

@@ -2,8 +2,10 @@
 #include "watch.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/sys.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define TREE_MAX 8192
 
@@ -67,21 +70,43 @@ static size_t list_tree(int proc_fd, pid_t agent, struct process *list)
 	return n;
 }
 
-static uint64_t memory_of(int proc_fd, pid_t pid)
+/* false: a thread that is gone has no memory to tell of. */
+static bool read_memory(int proc_fd, const char *path, uint64_t *ret_bytes)
 {
-	char path[32], text[8192];
+	char text[8192];
 	uint64_t anon = 0, shmem = 0;
 
-	snprintf(path, sizeof(path), "%d/status", pid);
 	if (fd_read_text_at(proc_fd, path, text, sizeof(text)) <= 0)
-		return 0;
+		return false;
 	const char *at = strstr(text, "\nRssAnon:");
-	if (at)
-		(void)sscanf(at, "\nRssAnon: %" SCNu64, &anon);
+	if (!at)
+		return false;
+	(void)sscanf(at, "\nRssAnon: %" SCNu64, &anon);
 	at = strstr(text, "\nRssShmem:");
 	if (at)
 		(void)sscanf(at, "\nRssShmem: %" SCNu64, &shmem);
-	return (anon + shmem) * 1024;
+	*ret_bytes = (anon + shmem) * 1024;
+	return true;
+}
+
+/* A process whose first thread has ended is asked through one that lives. */
+static uint64_t memory_of(int proc_fd, pid_t pid)
+{
+	char path[64];
+	uint64_t bytes = 0;
+
+	snprintf(path, sizeof(path), "%d/status", pid);
+	if (read_memory(proc_fd, path, &bytes))
+		return bytes;
+	snprintf(path, sizeof(path), "%d/task", pid);
+	int fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		snprintf(path, sizeof(path), "%d/task/%.10s/status", pid, entry->d_name);
+		if (entry->d_name[0] != '.' && read_memory(proc_fd, path, &bytes))
+			break;
+	}
+	return bytes;
 }
 
 static void add_io(int proc_fd, pid_t pid, struct tree_usage *usage)
@@ -156,10 +181,12 @@ void watch_kill_code(int proc_fd, pid_t agent)
 
 #define DISK_DEPTH 128     /* directories open at the same time */
 #define DISK_LATER 256     /* directories below that, counted one after the other */
+#define DISK_MS 400        /* for one look */
 #define DISK_NAMES 2000000 /* a tree with more cannot be counted in time, and is taken for full */
 
 struct count {
 	uint64_t bytes, names;
+	int64_t until_ms;
 	int later[DISK_LATER];
 	unsigned n_later;
 };
@@ -175,6 +202,12 @@ static void count_later(struct count *count, int dir_fd)
 	count->names = DISK_NAMES;
 }
 
+static bool may_go_on(const struct count *count)
+{
+	return count->names < DISK_NAMES &&
+	       (count->names % 1024 || clock_mono_ms() < count->until_ms);
+}
+
 static void count_dir(int dir_fd, unsigned depth, struct count *count)
 {
 	auto_closedir DIR *dir = fdopendir(dir_fd);
@@ -184,11 +217,13 @@ static void count_dir(int dir_fd, unsigned depth, struct count *count)
 		close(dir_fd);
 		return;
 	}
-	for (struct dirent *entry; count->names < DISK_NAMES && (entry = readdir(dir)) != NULL;) {
+	for (struct dirent *entry; may_go_on(count) && (entry = readdir(dir)) != NULL;) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		count->bytes += (uint64_t)st.st_blocks * 512;
+		/* Of a file with several names each counts for its part. */
+		count->bytes += (uint64_t)st.st_blocks * 512 /
+				(st.st_nlink > 1 && !S_ISDIR(st.st_mode) ? st.st_nlink : 1);
 		count->names++;
 		if (!S_ISDIR(st.st_mode))
 			continue;
@@ -202,7 +237,7 @@ static void count_dir(int dir_fd, unsigned depth, struct count *count)
 
 void watch_disk(int dir_fd, struct tree_usage *usage)
 {
-	struct count count = { 0 };
+	struct count count = { .until_ms = clock_mono_ms() + DISK_MS };
 	int fd = path_open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd < 0)
@@ -210,6 +245,105 @@ void watch_disk(int dir_fd, struct tree_usage *usage)
 	count_dir(fd, 0, &count);
 	while (count.n_later > 0)
 		count_dir(count.later[--count.n_later], 0, &count);
-	usage->disk_bytes = count.bytes;
-	usage->disk_files = count.names;
+	/* A look that ran out of time saw only a part. */
+	bool is_whole = clock_mono_ms() < count.until_ms;
+	if (is_whole || count.bytes > usage->disk_bytes)
+		usage->disk_bytes = count.bytes;
+	if (is_whole || count.names > usage->disk_files)
+		usage->disk_files = count.names;
+}
+
+#define FILES_MAX 65536 /* descriptors of one look */
+#define SEEN_MAX 4096   /* files in it that count */
+
+struct held {
+	struct {
+		dev_t device;
+		ino_t inode;
+	} seen[SEEN_MAX];
+	size_t n_seen, n_files;
+	dev_t memory, workspace;
+	uint64_t memory_bytes, deleted_bytes;
+};
+
+/* One file can be open many times. */
+static bool is_new(struct held *held, const struct stat *st)
+{
+	for (size_t i = 0; i < held->n_seen; i++)
+		if (held->seen[i].inode == st->st_ino && held->seen[i].device == st->st_dev)
+			return false;
+	if (held->n_seen < SEEN_MAX) {
+		held->seen[held->n_seen].device = st->st_dev;
+		held->seen[held->n_seen++].inode = st->st_ino;
+	}
+	return true;
+}
+
+static void add_files_of(int proc_fd, pid_t pid, struct held *held)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%d/fd", pid);
+	int fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	for (struct dirent *entry;
+	     dir && held->n_files < FILES_MAX && (entry = readdir(dir)) != NULL;) {
+		held->n_files++;
+		if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		if (st.st_dev == held->memory && is_new(held, &st))
+			held->memory_bytes += (uint64_t)st.st_blocks * 512;
+		else if (st.st_dev == held->workspace && st.st_nlink == 0 && is_new(held, &st))
+			held->deleted_bytes += (uint64_t)st.st_blocks * 512;
+	}
+}
+
+static uint64_t used_of(int proc_fd, pid_t agent, const char *name)
+{
+	char path[48];
+	struct statfs fs;
+
+	snprintf(path, sizeof(path), "%d/root/%s", agent, name);
+	auto_close int fd = openat(proc_fd, path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstatfs(fd, &fs) < 0)
+		return 0;
+	return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+}
+
+/* Every memory file lies in one file system of the kernel's own. */
+static dev_t memory_device(void)
+{
+	static dev_t device;
+	struct stat st;
+
+	if (device == 0) {
+		auto_close int fd = sys_memfd_create("probe", 0);
+		if (fd >= 0 && fstat(fd, &st) == 0)
+			device = st.st_dev;
+	}
+	return device;
+}
+
+void watch_files(int proc_fd, pid_t agent, int workspace_fd, struct tree_usage *usage)
+{
+	static struct process list[TREE_MAX];
+	static struct held held;
+	size_t n = list_tree(proc_fd, agent, list);
+	struct stat st;
+
+	held.n_seen = held.n_files = 0;
+	held.memory_bytes = held.deleted_bytes = 0;
+	held.memory = memory_device();
+	held.workspace = workspace_fd >= 0 && fstat(workspace_fd, &st) == 0 ? st.st_dev : (dev_t)-1;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].inside && list[i].pid != agent)
+			add_files_of(proc_fd, list[i].pid, &held);
+	usage->memory_bytes += held.memory_bytes + used_of(proc_fd, agent, "tmp") +
+			       used_of(proc_fd, agent, "dev/shm");
+	if (usage->memory_bytes > usage->peak_memory_bytes)
+		usage->peak_memory_bytes = usage->memory_bytes;
+	if (workspace_fd >= 0)
+		usage->deleted_bytes = held.deleted_bytes;
 }

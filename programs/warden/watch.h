@@ -13,6 +13,10 @@
  * for, so this can miss a little; memory is private and shared-memory pages, summed. */
 void watch_tree(int proc_fd, pid_t agent, struct tree_usage *usage);
 
+/* Adds what processes hold without a name or a mapping: memory files, /tmp and /dev/shm to the
+ * memory, deleted files of the workspace (-1: none to count) to its bytes. */
+void watch_files(int proc_fd, pid_t agent, int workspace_fd, struct tree_usage *usage);
+
 /* No process below the agent may write another byte to a file: the workspace is full. */
 void watch_stop_writes(int proc_fd, pid_t agent);
 

@@ -351,8 +351,8 @@ int workspace_show(const char *path, bool read_only, uid_t uid, gid_t gid, struc
 	return take_fd(&fd);
 }
 
-/* A large write fails as a whole while there is still room for a small one: the kernel takes pages of
- * up to 2 MiB at a time. */
+/* A large write fails as a whole while there is still room for a small one: the kernel takes pages
+ * of up to 2 MiB at a time. */
 static uint64_t too_little(uint64_t limit_bytes)
 {
 	uint64_t quarter = limit_bytes / 4;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/auto.h"
 #include "check.h"
 #include "seccomp.h"
 
@@ -194,6 +195,29 @@ static void families(void)
 	CHECK(CALL(SYS_socket, AF_INET, SOCK_STREAM, 0, 0) != -EPERM);
 	CHECK(CALL(SYS_socket, AF_NETLINK, SOCK_RAW, DIRTY, 0) != -EPERM);
 }
+static void protocols(void)
+{
+	static const int families_of_ip[] = { AF_INET, AF_INET6 };
+
+	for (size_t i = 0; i < ARRAY_LEN(families_of_ip); i++) {
+		int family = families_of_ip[i];
+		CHECK(CALL(SYS_socket, family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP, 0) !=
+		      -EPERM);
+		CHECK(CALL(SYS_socket, family, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_UDP, 0) !=
+		      -EPERM);
+		CHECK_INT(CALL(SYS_socket, family, SOCK_STREAM, 262 /* MPTCP */, 0), -EPERM);
+		CHECK_INT(CALL(SYS_socket, family, SOCK_DGRAM, 136 /* UDP-Lite */, 0), -EPERM);
+		CHECK_INT(CALL(SYS_socket, family, SOCK_STREAM, 132 /* SCTP */, 0), -EPERM);
+		CHECK_INT(CALL(SYS_socket, family, SOCK_SEQPACKET, 0, 0), -EPERM);
+		CHECK_INT(CALL(SYS_socket, family, SOCK_RAW, IPPROTO_ICMP, 0), -EPERM);
+	}
+}
+
+TEST(ip_sockets_are_tcp_or_udp)
+{
+	CHECK_INT(under_filter(protocols), 0);
+}
+
 TEST(only_four_socket_families_exist)
 {
 	CHECK_INT(under_filter(families), 0);
