@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct form {
 	const char *right; /* "512M or 1.5G" */
 	const struct unit *units;
 	bool whole; /* no fraction */
+	const char *least, *most;
 };
 
 static const struct unit size_units[] = {
@@ -47,17 +49,31 @@ static const struct unit duration_units[] = {
 static const struct unit number_units[] = { { "", 1 }, { 0 } };
 static const struct unit millis_units[] = { { "", 1000 }, { 0 } };
 
-static const struct form size_form = { "a size", "512M or 1.5G", size_units, false };
-static const struct form duration_form = { "a duration", "30s, 1.5s, 5m or 2h", duration_units,
-					   false };
-static const struct form number_form = { "a whole number", "64", number_units, true };
-static const struct form millis_form = { "a number", "2 or 0.5", millis_units, false };
+static const struct form size_form = { "a size", "512M or 1.5G", size_units,
+				       false,    "1 byte",       "8192T" };
+static const struct form duration_form = { "a duration",   "30s, 1.5s, 5m or 2h",
+					   duration_units, false,
+					   "1ms",          "104249991d" };
+static const struct form number_form = { "a whole number",  "64", number_units, true, "1",
+					 "9007199254740992" };
+static const struct form millis_form = { "a number", "2 or 0.5", millis_units,
+					 false,      "0.001",    "9007199254740" };
 
 static int refuse(struct err *err, const char *what, const char *text, const char *why,
 		  const struct form *form)
 {
 	return err_make(err, ERR_INVALID, "%s '%.64s' %s; give %s above zero, such as %s", what,
 			text, why, form->kind, form->right);
+}
+
+static int refuse_range(struct err *err, const char *what, const char *text, bool large,
+			const struct form *form)
+{
+	err_make(err, ERR_INVALID, "%s '%.64s' is too %s; give %s %s", what, text,
+		 large ? "large" : "small", large ? "at most" : "at least",
+		 large ? form->most : form->least);
+	err->errnum = large ? ERANGE : EDOM;
+	return -err->errnum;
 }
 
 static const struct unit *find_unit(const struct unit *units, const char *name)
@@ -122,9 +138,11 @@ static int parse(const char *text, const char *what, const struct form *form, ui
 	for (; decimals > 0; decimals--)
 		scaled /= 10;
 	if (huge || scaled > HUGE_VALUE)
-		return refuse(err, what, text, "is too large", form);
+		return refuse_range(err, what, text, true, form);
+	if (value == 0)
+		return refuse(err, what, text, "is zero", form);
 	if (scaled == 0)
-		return refuse(err, what, text, value == 0 ? "is zero" : "is too small", form);
+		return refuse_range(err, what, text, false, form);
 	*ret = (uint64_t)scaled;
 	return 0;
 }

@@ -4,6 +4,7 @@
  *
  * Exact: decimal digits, no floating point, no locale.  Zero, negative, huge, not a number, and
  * anything after the unit are refused with a sentence that names the value and the right form.
+ * A number that is too large is -ERANGE, one that rounds to nothing -EDOM, the rest -EINVAL.
  * `what` is how that sentence calls the thing: "--memory". */
 #pragma once
 

@@ -69,35 +69,54 @@ const struct profile *profile_find(const char *name)
 	return NULL;
 }
 
+#define FIELD(field) offsetof(struct limits, field), sizeof(((struct limits *)NULL)->field)
+
+static const struct limit_range ranges[] = {
+	{ "memory", FIELD(memory_bytes), 16 * MIB, 1024 * GIB, "16M to 1024G" },
+	{ "disk", FIELD(disk_bytes), 1 * MIB, 16384 * GIB, "1M to 16384G" },
+	{ "disk files", FIELD(disk_files), 16, 1000000000, "16 to 1000000000" },
+	{ "tmp", FIELD(tmp_bytes), 64 * KIB, 1024 * GIB, "64K to 1024G" },
+	{ "shm", FIELD(shm_bytes), 64 * KIB, 1024 * GIB, "64K to 1024G" },
+	{ "timeout", FIELD(wall_ms), 1, 7 * 86400000ull, "1ms to 7d" },
+	{ "cpu-time", FIELD(cpu_time_ms), 0, 7 * 86400000ull, "1ms to 7d" },
+	{ "output", FIELD(output_bytes), 1 * KIB, 64 * MIB, "1K to 64M" },
+	{ "disk I/O", FIELD(io_bytes_per_s), 64 * KIB, 1024 * GIB, "64K to 1024G per second" },
+	{ "disk operations", FIELD(io_ops_per_s), 10, 1000000000, "10 or more per second" },
+	{ "cpus", FIELD(cpu_millis), 10, 1024000, "0.01 to 1024" },
+	{ "pids", FIELD(pids), 1, 4194304, "1 to 4194304" },
+	{ "open-files", FIELD(open_files), 16, 1048576, "16 to 1048576" },
+	{ "ptys", FIELD(ptys), 1, 4096, "1 to 4096" },
+};
+
+const struct limit_range *limit_range_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+		if (strcmp(ranges[i].name, name) == 0)
+			return &ranges[i];
+	return NULL;
+}
+
+static uint64_t read_field(const struct limits *limits, const struct limit_range *range)
+{
+	uint64_t wide = 0;
+	uint32_t narrow = 0;
+
+	if (range->size == sizeof(wide)) {
+		memcpy(&wide, (const char *)limits + range->at, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, (const char *)limits + range->at, sizeof(narrow));
+	return narrow;
+}
+
 int limits_check(const struct limits *limits, struct err *err)
 {
-	const struct {
-		const char *name;
-		uint64_t value, min, max;
-		const char *range;
-	} rules[] = {
-		{ "memory", limits->memory_bytes, 16 * MIB, 1024 * GIB, "16M to 1024G" },
-		{ "disk", limits->disk_bytes, 1 * MIB, 16384 * GIB, "1M to 16384G" },
-		{ "disk files", limits->disk_files, 16, 1000000000, "16 to 1000000000" },
-		{ "tmp", limits->tmp_bytes, 64 * KIB, 1024 * GIB, "64K to 1024G" },
-		{ "shm", limits->shm_bytes, 64 * KIB, 1024 * GIB, "64K to 1024G" },
-		{ "timeout", limits->wall_ms, 1, 7 * 86400000ull, "1ms to 7d" },
-		{ "cpu-time", limits->cpu_time_ms, 0, 7 * 86400000ull, "1ms to 7d" },
-		{ "output", limits->output_bytes, 1 * KIB, 64 * MIB, "1K to 64M" },
-		{ "disk I/O", limits->io_bytes_per_s, 64 * KIB, 1024 * GIB,
-		  "64K to 1024G per second" },
-		{ "disk operations", limits->io_ops_per_s, 10, 1000000000,
-		  "10 or more per second" },
-		{ "cpus", limits->cpu_millis, 10, 1024000, "0.01 to 1024" },
-		{ "pids", limits->pids, 1, 4194304, "1 to 4194304" },
-		{ "open-files", limits->open_files, 16, 1048576, "16 to 1048576" },
-		{ "ptys", limits->ptys, 1, 4096, "1 to 4096" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-		if (rules[i].value < rules[i].min || rules[i].value > rules[i].max)
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+		uint64_t value = read_field(limits, &ranges[i]);
+		if (value < ranges[i].min || value > ranges[i].max)
 			return err_make(err, ERR_INVALID, "the limit '%s' must be %s",
-					rules[i].name, rules[i].range);
+					ranges[i].name, ranges[i].text);
+	}
 	return 0;
 }
 

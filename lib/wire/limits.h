@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -40,6 +41,16 @@ const struct profile *profile_all(void);
 
 /* Refuses zero and absurd numbers, and names the one that is wrong. */
 int limits_check(const struct limits *limits, struct err *err);
+
+/* What a limit may be; NULL: there is none of that name ("memory", "cpu-time"). */
+struct limit_range {
+	const char *name;
+	size_t at;   /* in struct limits */
+	size_t size; /* of the field */
+	uint64_t min, max;
+	const char *text; /* "16M to 1024G" */
+};
+const struct limit_range *limit_range_find(const char *name);
 
 /* What a sandbox has used since its start. */
 struct usage {

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/quantity.h"
 #include "say.h"
+#include "wire/limits.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ struct parse {
 	char **argv;
 	int at; /* the argument that is read */
 	void *target;
+	const char *first; /* operand, or NULL */
 	bool wants_help;
 };
 
@@ -131,12 +133,47 @@ static int refuse_unknown(const struct parse *p, const char *argument, const cha
 		shown, p->argv[0]);
 }
 
-static int store(struct parse *p, const struct option *o, const char *text, struct err *err)
+static int read_number(const struct option *o, const char *text, uint64_t *ret_number,
+		       struct err *err)
 {
-	char *field = (char *)p->target + o->at;
 	char what[64];
 
 	snprintf(what, sizeof(what), "--%s", o->name);
+	switch (o->kind) {
+	case OPTION_SIZE:
+		return quantity_size(text, what, ret_number, err);
+	case OPTION_DURATION:
+		return quantity_duration(text, what, ret_number, err);
+	case OPTION_MILLIS:
+		return quantity_millis(text, what, ret_number, err);
+	default:
+		return quantity_number(text, what, ret_number, err);
+	}
+}
+
+/* Out of what the limit may be is told in the words that were given. */
+static int read_limit(const struct parse *p, const struct option *o, const char *text,
+		      uint64_t *ret_number, struct err *err)
+{
+	const struct limit_range *range = p->set->has_limits ? limit_range_find(o->name) : NULL;
+	uint64_t number = 0;
+	int r = read_number(o, text, &number, err);
+
+	if (r == 0 && (!range || (number >= range->min && number <= range->max))) {
+		*ret_number = number;
+		return 0;
+	}
+	if (!range || (r < 0 && r != -ERANGE && r != -EDOM))
+		return r;
+	bool large = r == -ERANGE || number > range->max;
+	return err_make(err, ERR_INVALID, "--%s '%.64s' is too %s; give %s", o->name, text,
+			large ? "large" : "small", range->text);
+}
+
+static int store(struct parse *p, const struct option *o, const char *text, struct err *err)
+{
+	char *field = (char *)p->target + o->at;
+
 	switch (o->kind) {
 	case OPTION_FLAG:
 		*(bool *)field = true;
@@ -146,16 +183,9 @@ static int store(struct parse *p, const struct option *o, const char *text, stru
 		return 0;
 	case OPTION_LIST:
 		return text_list_add((struct text_list *)field, text, err);
-	case OPTION_SIZE:
-		return quantity_size(text, what, (uint64_t *)field, err);
-	case OPTION_DURATION:
-		return quantity_duration(text, what, (uint64_t *)field, err);
-	case OPTION_NUMBER:
-		return quantity_number(text, what, (uint64_t *)field, err);
-	case OPTION_MILLIS:
-		return quantity_millis(text, what, (uint64_t *)field, err);
+	default:
+		return read_limit(p, o, text, (uint64_t *)field, err);
 	}
-	return 0;
 }
 
 /* value: what was given together with the flag, or NULL to take the next argument. */
@@ -173,6 +203,11 @@ static int take(struct parse *p, const struct option *o, const char *value, stru
 					o->name, o->name, o->value);
 		value = p->argv[++p->at];
 	}
+	if (p->set->instead && strcmp(o->name, p->set->instead) == 0 && p->first)
+		return err_make(
+			err, ERR_INVALID,
+			"'%.200s' and --%s: give one of them; arguments of the code go after it",
+			p->first, o->name);
 	return store(p, o, value, err);
 }
 
@@ -252,6 +287,7 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *tar
 		} else if (found.has_dashes || argument[0] != '-' || argument[1] == '\0') {
 			/* Never ahead of the argument that is read, so nothing is overwritten. */
 			found.items[found.n++] = argument;
+			p.first = found.items[0];
 		} else {
 			r = argument[1] == '-' ? read_long(&p, err) : read_short(&p, err);
 		}

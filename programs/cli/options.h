@@ -59,6 +59,8 @@ struct option_set {
 	const char *about;            /* one or two sentences */
 	const struct option *options; /* ended by { 0 }; may be NULL */
 	const char *notes;            /* after the list, or NULL */
+	bool has_limits;              /* a number whose flag is named as a limit is in its range */
+	const char *instead;          /* a flag in the place of the first operand, or NULL */
 };
 
 /* In the order they were given; the strings are argv's.  Free with text_list_finish(). */

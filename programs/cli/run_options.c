@@ -44,7 +44,7 @@ static const struct option options[] = {
 const struct option_set run_option_set = {
 	.usage = "cay run [flags] FILE [ARGUMENT...]\n"
 		 "       cay run [flags] -            code from stdin\n"
-		 "       cay run [flags] -c CODE\n"
+		 "       cay run [flags] -c CODE [ARGUMENT...]\n"
 		 "       cay run [flags] -- PROGRAM [ARGUMENT...]",
 	.about = "Runs a program in a jail, with limits and a signed receipt.  The language "
 		 "follows\n"
@@ -56,6 +56,8 @@ const struct option_set run_option_set = {
 		 "Exit code: the program's own; 124 out of time, 125 cay failed, 126 not "
 		 "executable,\n"
 		 "127 not found, 128+n ended by signal n, 2 wrong usage.\n",
+	.has_limits = true,
+	.instead = "code",
 };
 
 void run_options_finish(struct run_options *o)

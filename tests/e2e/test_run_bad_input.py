@@ -11,8 +11,9 @@ USAGE = [
     (["--memory", "0", "-c", "1"], "--memory '0' is zero"),
     (["--memory", "-5M", "-c", "1"], "--memory '-5M' is negative"),
     (["--memory", "lots", "-c", "1"], "--memory 'lots' is not a number"),
-    (["--memory", "99999999999T", "-c", "1"], "is too large"),
-    (["--memory", "1K", "-c", "1"], "'memory' must be 16M"),
+    (["--memory", "99999999999T", "-c", "1"],
+     "--memory '99999999999T' is too large; give 16M to 1024G"),
+    (["--memory", "1K", "-c", "1"], "--memory '1K' is too small; give 16M to 1024G"),
     (["--memory", "nan", "-c", "1"], "is not a number"),
     (["--disk", "1.5.5G", "-c", "1"], "--disk '1.5.5G'"),
     (["--timeout", "0s", "-c", "1"], "--timeout '0s' is zero"),
@@ -20,14 +21,17 @@ USAGE = [
     (["--cpu-time", "-1s", "-c", "1"], "is negative"),
     (["--cpus", "0", "-c", "1"], "--cpus '0' is zero"),
     (["--pids", "1.5", "-c", "1"], "is not a whole number"),
-    (["--open-files", "1", "-c", "1"], "'open-files' must be"),
-    (["--output", "1T", "-c", "1"], "'output' must be"),
+    (["--open-files", "1", "-c", "1"], "--open-files '1' is too small; give 16 to"),
+    (["--output", "1T", "-c", "1"], "--output '1T' is too large; give 1K to 64M"),
     (["--profile", "huge", "-c", "1"], "tiny, small, standard or large"),
     (["--require", "magic", "-c", "1"], "the layer 'magic' does not exist"),
     (["--isolation", "chroot", "-c", "1"], "the isolation 'chroot' does not exist"),
     (["--in", ".", "-c", "1"], "is a directory"),
     (["--in", "f", "--in", "sub/f", "-c", "1"], "two --in files have the name 'f'"),
     (["--out", "/etc/*", "-c", "1"], "--out '/etc/*'"),
+    (["--out", "../x", "-c", "1"], "--out '../x' is not a pattern below /workspace"),
+    (["--out", "a/../../x=d", "-c", "1"], "is not a pattern below /workspace"),
+    (["f", "-c", "1"], "'f' and --code: give one of them"),
     (["--workspace", "f", "-c", "1"], "'f' is not a directory"),
     (["--workspace", ".:xx", "-c", "1"], "neither :ro nor :rw"),
     (["--workspace", "none", "--in", "f", "-c", "1"], "need a workspace"),
@@ -108,3 +112,58 @@ def test_a_state_directory_that_cannot_be_used(cay):
     assert done.code == 125 and "the state directory" in done.said
     done = cay.run("-c", "1", env={"CAY_STATE": "relative"})
     assert done.code != 0 and "must be an absolute path" in done.said
+
+
+def refuses_state(cay, path):
+    done = cay.run("-c", "1", env={"CAY_STATE": str(path)})
+    assert done.code == 125 and "set CAY_STATE to a directory of your own" in done.said, done
+    assert done.said.count("\n") == 1
+
+
+def test_a_state_directory_that_is_there_is_never_changed(cay):
+    state = cay.folder / "state"
+    state.mkdir()
+    cay.own(state)
+    for mode in (0o777, 0o1777, 0o770, 0o775):
+        state.chmod(mode)
+        refuses_state(cay, state)
+        assert state.stat().st_mode & 0o7777 == mode and not os.listdir(state)
+    state.chmod(0o755)
+    assert cay.run("--", "true", env={"CAY_STATE": str(state)}).code == 0
+    assert state.stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_state_directory_is_not_a_link(cay):
+    target = cay.folder / "target"
+    target.mkdir(mode=0o755)
+    cay.own(target)
+    os.symlink("target", cay.folder / "state")
+    refuses_state(cay, cay.folder / "state")
+    refuses_state(cay, f"{cay.folder}/state/")
+    assert target.stat().st_mode & 0o777 == 0o755 and not os.listdir(target)
+    # A link above it leads to parents that are looked at in its place.
+    assert cay.run("--", "true", env={"CAY_STATE": f"{cay.folder}/state/own"}).code == 0
+    assert (target / "own").stat().st_mode & 0o7777 == 0o700
+
+
+def test_a_state_directory_below_what_others_may_swap(cay):
+    shared = cay.folder / "shared"
+    shared.mkdir()
+    cay.own(shared)
+    shared.chmod(0o777)
+    refuses_state(cay, shared / "state")
+    refuses_state(cay, shared / "deep" / "state")
+    assert not os.listdir(shared)
+    shared.chmod(0o1777)
+    assert cay.run("--", "true", env={"CAY_STATE": str(shared / "deep" / "state")}).code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what belongs to somebody else")
+def test_a_state_directory_below_somebody_elses(cay):
+    other = cay.folder / "other"
+    other.mkdir(mode=0o755)
+    os.chown(other, 12345, 12345)
+    (other / "state").mkdir(mode=0o700)
+    cay.own(other / "state")
+    refuses_state(cay, other / "state")
+    refuses_state(cay, other)

@@ -83,6 +83,21 @@ def test_out_takes_patterns_and_folders(cay):
     assert sorted(os.listdir(cay.folder)) == ["figures", "t.csv"]
 
 
+def test_a_pattern_that_matches_nothing_is_warned_of(cay):
+    done = cay.run("--out", "a*", "--out", "nomatch*", "-c", "open('a.txt', 'w').close()")
+    assert done.code == 0 and (cay.folder / "a.txt").exists()
+    assert done.said.strip() == "cay: --out 'nomatch*' matched no file in /workspace"
+
+
+def test_results_that_cannot_be_delivered_are_in_the_document(cay):
+    cay.write("a", "mine")
+    done = cay.json("-c", WRITE + "(p/'a').write_text('theirs'); (p/'b').write_text('B')")
+    assert done.code == 125
+    assert [f["path"] for f in done.document["files"]] == ["b"]
+    (failed,) = done.document["files_failed"]
+    assert failed["name"] == "a" and "--force" in failed["reason"]
+
+
 def test_results_come_back_after_a_failure_and_a_timeout(cay):
     assert cay.run("-c", WRITE + "(p/'a').write_text('1'); sys.exit(9)").code == 9
     assert cay.run("--timeout", "1s", "-c",

@@ -119,6 +119,24 @@ TEST(quantity_names_the_value_and_the_right_form)
 	CHECK(strstr(err.text, "has a unit that does not exist") != NULL);
 }
 
+TEST(quantity_names_a_bound_that_is_true)
+{
+	uint64_t n = 7;
+	struct err err;
+
+	CHECK_INT(quantity_size("8193T", "--memory", &n, &err), -ERANGE);
+	CHECK_STR(err.text, "--memory '8193T' is too large; give at most 8192T");
+	CHECK_INT(quantity_size("8192T", "--memory", &n, &err), 0);
+	CHECK_INT(quantity_duration("104249992d", "--timeout", &n, &err), -ERANGE);
+	CHECK_INT(quantity_duration("104249991d", "--timeout", &n, &err), 0);
+	CHECK_INT(quantity_duration("0.1ms", "--timeout", &n, &err), -EDOM);
+	CHECK_STR(err.text, "--timeout '0.1ms' is too small; give at least 1ms");
+	CHECK_INT(quantity_number("9007199254740993", "-n", &n, &err), -ERANGE);
+	CHECK_INT(quantity_number("9007199254740992", "-n", &n, &err), 0);
+	CHECK_INT(quantity_millis("9007199254740", "--cpus", &n, &err), 0);
+	CHECK_INT(quantity_millis("9007199254741", "--cpus", &n, &err), -ERANGE);
+}
+
 TEST(quantity_shows_sizes_and_durations)
 {
 	char text[QUANTITY_TEXT];
