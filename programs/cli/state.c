@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,48 +52,152 @@ int state_path(char ret_path[static PATH_MAX], struct err *err)
 	return set_path(ret_path, err, home, "/.local/state/cay");
 }
 
-/* Parents are made as mkdir -p would; only the last one is private. */
-static int make_dirs(const char *path)
+/* The kernel said no in the folder above path. */
+static int refuse_making(struct err *err, const char *path, int errnum)
 {
-	char part[PATH_MAX];
-	size_t len = strlen(path);
+	int parent = (int)(strrchr(path, '/') - path);
 
-	memcpy(part, path, len + 1);
-	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(part, 0755) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return -errno;
-		*slash = '/';
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	return err_make(err, ERR_SYSTEM,
+			"the state directory '%.200s' cannot be made in '%.*s' (%s); set CAY_STATE "
+			"to a directory of your own",
+			path,
+			parent > 120 ? 120
+			: parent > 0 ? parent
+				     : 1,
+			path, strerrordesc_np(errnum));
 }
 
-int state_dir(char ret_path[static PATH_MAX], struct err *err)
+#define STATE "the state directory"
+#define ABOVE "the state directory's parent"
+
+/* The error of a path that somebody else could read from, write to or swap. */
+static int refuse(struct err *err, const char *what, const char *path, const char *why)
 {
-	char path[PATH_MAX];
+	return err_make(err, ERR_CONFLICT,
+			"%s '%.300s' %s; set CAY_STATE to a directory of your own", what, path,
+			why);
+}
+
+/* Nobody but root and we may swap what lies in this directory, now or after we looked. */
+static int check_parent(const char *path, struct err *err)
+{
 	struct stat st;
 
-	int r = state_path(path, err);
+	if (lstat(path, &st) < 0)
+		return err_errno(err, errno, "look at '%s' above the state directory", path);
+	if (!S_ISDIR(st.st_mode))
+		return refuse(err, ABOVE, path, "is not a directory");
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return refuse(err, ABOVE, path, "belongs to somebody else");
+	bool group = (st.st_mode & S_IWGRP) && st.st_gid != 0 && st.st_gid != getegid();
+	if ((group || (st.st_mode & S_IWOTH)) && !(st.st_mode & S_ISVTX))
+		return refuse(err, ABOVE, path, "is writable by others");
+	return 0;
+}
+
+/* path is absolute and without links: "/", then each directory down to it. */
+static int check_parents(const char *path, struct err *err)
+{
+	char part[PATH_MAX];
+
+	int r = check_parent("/", err);
+	for (size_t i = 1; r >= 0 && path[i - 1]; i++) {
+		if (i == 1 || (path[i] != '/' && path[i] != '\0'))
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		r = check_parent(part, err);
+	}
+	return r;
+}
+
+/* Cuts the last name off path, which has no slash at its end; *ret_name points behind it. */
+static void cut_name(char *path, const char **ret_name)
+{
+	char *slash = strrchr(path, '/');
+
+	*slash = '\0';
+	*ret_name = slash + 1;
+}
+
+/* The directory `path`, made when it is missing, below parents that nobody can swap; its path
+ * without links is written to ret_real.  The depth of the recursion is that of the path. */
+static int make_parent(const char *path, char ret_real[static PATH_MAX], struct err *err)
+{
+	char above[PATH_MAX];
+	const char *name;
+
+	if (realpath(*path ? path : "/", ret_real))
+		return check_parents(ret_real, err);
+	if (errno != ENOENT)
+		return err_errno(err, errno, "open '%s' above the state directory", path);
+	memcpy(above, path, strlen(path) + 1);
+	cut_name(above, &name);
+	int r = make_parent(above, ret_real, err);
 	if (r < 0)
 		return r;
-	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT) {
-		r = make_dirs(path);
-		if (r < 0)
-			return err_errno(err, -r, "make the state directory '%s'", path);
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, errno, "open the state directory '%s'", path);
+	size_t len = strlen(ret_real);
+	if (snprintf(ret_real + len, PATH_MAX - len, "%s%s", len > 1 ? "/" : "", name) >=
+	    (int)(PATH_MAX - len))
+		return err_make(err, ERR_INVALID, "the path of the state directory is too long");
+	if (mkdir(ret_real, 0755) < 0 && errno != EEXIST)
+		return refuse_making(err, ret_real, errno);
+	return check_parent(ret_real, err);
+}
+
+/* Only a directory that we made is changed; one that was there is taken as it is, or refused. */
+static int check_own(int fd, const char *path, bool made, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "look at the state directory '%s'", path);
 	if (st.st_uid != geteuid())
 		return err_make(err, ERR_CONFLICT,
 				"the state directory '%s' belongs to uid %u, not to uid %u; set "
 				"CAY_STATE to a directory of your own",
 				path, st.st_uid, geteuid());
-	if ((st.st_mode & 077) && fchmod(fd, 0700) < 0)
+	if (made && fchmod(fd, 0700) < 0)
 		return err_errno(err, errno, "make the state directory '%s' private", path);
+	if (!made && (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return refuse(err, STATE, path, "is writable by others");
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return err_errno(err, errno, "write to the state directory '%s'", path);
+	return 0;
+}
+
+int state_dir(char ret_path[static PATH_MAX], struct err *err)
+{
+	char above[PATH_MAX], path[PATH_MAX];
+	const char *name;
+
+	int r = state_path(above, err);
+	if (r < 0)
+		return r;
+	/* With a slash at the end a link would be followed. */
+	for (size_t len = strlen(above); len > 0 && above[len - 1] == '/'; len--)
+		above[len - 1] = '\0';
+	if (!*above)
+		return refuse(err, STATE, "/", "cannot be used");
+	cut_name(above, &name);
+	r = make_parent(above, path, err);
+	if (r < 0)
+		return r;
+	size_t len = strlen(path);
+	if (snprintf(path + len, sizeof(path) - len, "%s%s", len > 1 ? "/" : "", name) >=
+	    (int)(sizeof(path) - len))
+		return err_make(err, ERR_INVALID, "the path of the state directory is too long");
+	bool made = mkdir(path, 0700) == 0;
+	if (!made && errno != EEXIST)
+		return refuse_making(err, path, errno);
+	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+		return refuse(err, STATE, path, "is a link or not a directory");
+	if (fd < 0)
+		return err_errno(err, errno, "open the state directory '%s'", path);
+	r = check_own(fd, path, made, err);
+	if (r < 0)
+		return r;
 	memcpy(ret_path, path, sizeof(path));
 	return 0;
 }

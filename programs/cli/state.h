@@ -3,7 +3,8 @@
  * state.h - the directory in which cay keeps keys, receipts, layers and running sandboxes.
  *
  * /var/lib/cay as root, $XDG_STATE_HOME/cay or ~/.local/state/cay otherwise; CAY_STATE overrides.
- * It is ours alone: mode 0700 and our uid, or it is refused. */
+ * It is made with mode 0700.  One that is there is never changed: it is refused when it is a link,
+ * not ours, or writable by others, and so is one whose parents somebody else could swap. */
 #pragma once
 
 #include <limits.h>
