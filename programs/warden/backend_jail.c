@@ -116,8 +116,11 @@ static int create(const struct backend_spec *spec, void **ret_state, struct err 
 		r = make_cgroup(jail, spec, &wanted->limits, err);
 	if (r == 0)
 		r = make_workspace(jail, wanted, err);
+	/* What passes through the loop device is charged there, the rest at the disk. */
 	if (r == 0 && jail->workspace.device)
 		cgroup_limit_io(&jail->cgroup, jail->workspace.device, &wanted->limits);
+	if (r == 0 && jail->workspace.loop)
+		cgroup_limit_io(&jail->cgroup, jail->workspace.loop, &wanted->limits);
 	return r;
 }
 

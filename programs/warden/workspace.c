@@ -218,6 +218,9 @@ static int make_loop(struct workspace *workspace, const struct run *run, const c
 	if (workspace->mount_fd < 0)
 		return workspace->mount_fd;
 	workspace->by = BY_LOOP_FILE;
+	struct stat st;
+	if (fstat(loop, &st) == 0)
+		workspace->loop = st.st_rdev;
 	return 0;
 }
 

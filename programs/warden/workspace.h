@@ -26,6 +26,7 @@ struct workspace {
 	int quota_fd;     /* the directory that has a quota; -1 otherwise */
 	uint32_t project; /* of it */
 	dev_t device;     /* the disk that carries it */
+	dev_t loop;       /* the loop device in between; 0: none */
 };
 
 /* uid and gid: host ids of the sandbox's user, when the machine's root makes it. */
