@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "runtime/prefix.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define ENV_MAX 4096
 
@@ -132,12 +134,34 @@ static void tell_progress(struct build *build, const char *line)
 	}
 }
 
+/* Why there was no answer says more than that nothing was found in it. */
+static void keep_reason(struct build *build, const char *line)
+{
+	static const char broken[] = "connection broken by ", error[] = "ERROR: ";
+	const char *why = strstr(line, broken);
+
+	const char *detail = why ? strstr(why, ">: ") : NULL;
+	if (detail)
+		/* 'NewConnectionError('<... object at 0x1>: REASON')': /simple/numpy/ */
+		snprintf(build->reason, sizeof(build->reason), "%.*s",
+			 (int)strcspn(detail + 3, "'\""), detail + 3);
+	else if (why)
+		snprintf(build->reason, sizeof(build->reason), "%.*s",
+			 (int)sizeof(build->reason) - 1, why + strlen(broken));
+	else if (!build->reason[0] && strncmp(line, error, strlen(error)) == 0)
+		snprintf(build->reason, sizeof(build->reason), "%.*s",
+			 (int)sizeof(build->reason) - 1, line + strlen(error));
+	else if (strstr(line, "No module named pip"))
+		snprintf(build->reason, sizeof(build->reason), "it has no pip");
+}
+
 static void on_line(struct build *build, const char *line)
 {
 	if (strstr(line, "No module named pip") || strstr(line, "Could not find a version") ||
 	    strstr(line, "No matching distribution") || strstr(line, "Max retries exceeded") ||
 	    strstr(line, "connection broken by"))
 		build->index_failed = true;
+	keep_reason(build, line);
 	tell_progress(build, line);
 	if (line[0] && strncmp(line, "WARNING: Running pip as", 23) != 0)
 		remember(build, line);
@@ -201,6 +225,7 @@ static int install(struct build *build, const char *site, struct err *err)
 				     NULL };
 
 	build->index_failed = false;
+	build->reason[0] = '\0';
 	int r = run(build, argv, err);
 	return r < 0 ? err_while(err, "get the libraries with pip") : 0;
 }
@@ -263,6 +288,58 @@ static void drop_scripts(const char *site)
 		(void)path_remove_tree(fd, "bin"); /* there may be none */
 }
 
+/* A directory without __init__.py is a package only where no other directory on the path has one:
+ * then Debian's, which is behind ours, would be taken and mixed with ours (mpl_toolkits). */
+static void mark_package(int site, const char *name)
+{
+	char ours[NAME_MAX + 16], theirs[PATH_MAX];
+	struct stat st;
+
+	snprintf(ours, sizeof(ours), "%s/__init__.py", name);
+	snprintf(theirs, sizeof(theirs), "/usr/lib/python3/dist-packages/%s/__init__.py", name);
+	if (fstatat(site, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+	    access(theirs, F_OK) < 0)
+		return;
+	/* That it exists already is what we want; that it cannot be made shows in the imports. */
+	auto_close int fd = openat(site, ours, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	(void)fd;
+}
+
+static void mark_packages(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			mark_package(dirfd(dir), entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static int try_set(struct build *build, const char *site, struct err *err)
+{
+	const char *modules = build_modules(build->set);
+	char all[512];
+
+	snprintf(all, sizeof(all), "%s%s", modules,
+		 strstr(modules, "matplotlib") ? ", mpl_toolkits.mplot3d" : "");
+	return build_try_imports(build, all, site, err);
+}
+
+/* After a failure: no empty directories, while the lock is ours. */
+static void remove_empty(const struct build *build)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/layers/%s", build->state_dir, build->runtime->name) <
+		    (int)sizeof(path) &&
+	    rmdir(path) == 0) {
+		*strrchr(path, '/') = '\0';
+		(void)rmdir(path); /* others may have libraries */
+	}
+}
+
 static int fill(struct build *build, int dir, const char *name, struct err *err)
 {
 	char relative[256], site[PATH_MAX];
@@ -278,9 +355,11 @@ static int fill(struct build *build, int dir, const char *name, struct err *err)
 	if (r < 0)
 		return r;
 	drop_scripts(site);
+	if (prefix_is_in_usr(build->runtime->prefix))
+		mark_packages(site);
 	compile(build, site);
 	tell(build, "trying", "");
-	return build_try_imports(build, build_modules(build->set), site, err);
+	return try_set(build, site, err);
 }
 
 static int build_under_lock(struct build *build, int dir, const char *link, struct err *err)
@@ -304,6 +383,33 @@ static int build_under_lock(struct build *build, int dir, const char *link, stru
 	return layers_publish(dir, build->digest, link, err);
 }
 
+static int lock(struct build *build, int dir, struct err *err)
+{
+	if (flock(dir, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	tell(build, "waiting", "for another build of the same");
+	if (flock(dir, LOCK_EX) < 0)
+		return err_errno(err, errno, "lock the layers of %s", build->runtime->name);
+	return 0;
+}
+
+/* A build that failed while we waited took the directory away. */
+static int open_locked(struct build *build, struct err *err)
+{
+	for (;;) {
+		struct stat st;
+		auto_close int dir = layers_open_dir(build->state_dir, build->runtime->name, err);
+		int r = dir < 0 ? dir : lock(build, dir, err);
+		if (r < 0)
+			return r;
+		if (fstat(dir, &st) < 0)
+			return err_errno(err, errno, "look at the layers of %s",
+					 build->runtime->name);
+		if (st.st_nlink > 0)
+			return take_fd(&dir);
+	}
+}
+
 int build_layer(struct build *build, struct err *err)
 {
 	const struct runtime *runtime = build->runtime;
@@ -313,20 +419,17 @@ int build_layer(struct build *build, struct err *err)
 	    layers_link_name(runtime, build->set, link) < 0)
 		return err_make(err, ERR_INVALID, "%s has no libraries '%s'", runtime->name,
 				build->set);
-	auto_close int dir = layers_open_dir(build->state_dir, runtime->name, err);
+	auto_close int dir = open_locked(build, err);
 	if (dir < 0)
 		return dir;
-	if (flock(dir, LOCK_EX | LOCK_NB) < 0) {
-		tell(build, "waiting", "for another build of the same");
-		if (flock(dir, LOCK_EX) < 0)
-			return err_errno(err, errno, "lock the layers of %s", runtime->name);
-	}
 	build->lock_fd = dir;
 	build->held = true;
 	/* The sandbox's user is not us. */
 	mode_t mask = umask(022);
 	int r = build_under_lock(build, dir, link, err);
 	umask(mask);
+	if (r < 0)
+		remove_empty(build);
 	build->held = false;
 	return r;
 }

@@ -26,6 +26,7 @@ struct build {
 	build_fn on_stage;  /* may be NULL */
 	void *arg;
 	char tail[BUILD_TAIL_SIZE]; /* after a failure: the last lines of what failed */
+	char reason[256];           /* with index_failed: pip's own, or empty */
 	bool index_failed;          /* pip could not get the packages, or there is no pip */
 	bool held;                  /* our own: the lock is taken, by lock_fd */
 	int lock_fd;

@@ -161,6 +161,21 @@ static const struct runtime *find_unusable(const struct runtimes *set,
 	return NULL;
 }
 
+/* One that we did not dare to ask, so that its version is not known, but whose path speaks of it.
+ */
+static const struct runtime *find_unasked(const struct runtimes *set,
+					  const struct manifest *interpreter, const char *version)
+{
+	for (size_t i = 0; i < set->findings.count; i++) {
+		const struct runtime *runtime = &set->findings.items[i].runtime;
+		if (!runtime->usable && !set->findings.items[i].hidden && runtime->why[0] &&
+		    strcmp(runtime->lang, interpreter->name) == 0 && !runtime->version[0] &&
+		    strstr(runtime->exe, version))
+			return runtime;
+	}
+	return NULL;
+}
+
 static void describe_missing(const struct runtimes *set, const struct manifest *manifest,
 			     const char *version, struct sentence *s)
 {
@@ -193,6 +208,13 @@ int set_refuse(const struct runtimes *set, const struct manifest *manifest, cons
 		interpreter == manifest ? find_unusable(set, interpreter, version) : NULL;
 	if (bad && version_is_between(bad->version, interpreter->oldest, interpreter->newest)) {
 		append(&s, "%s at '%.120s' cannot be used: %s", bad->name, bad->exe, bad->why);
+		return err_make(err, ERR_UNSUPPORTED, "%s", text);
+	}
+	const struct runtime *unasked =
+		interpreter == manifest ? find_unasked(set, interpreter, version) : NULL;
+	if (unasked) {
+		append(&s, "%s%s%s at '%.120s' cannot be used: %s", manifest->name,
+		       version[0] ? "@" : "", version, unasked->exe, unasked->why);
 		return err_make(err, ERR_UNSUPPORTED, "%s", text);
 	}
 	describe_missing(set, manifest, version, &s);

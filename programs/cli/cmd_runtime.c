@@ -51,7 +51,11 @@ static const struct option_set set = {
 	.about =
 		"Adds libraries to a language, lists them, takes them away.  They are pinned with "
 		"hashes, kept\nin cay's state directory and laid read-only over the interpreter in "
-		"the sandbox; the\ninterpreter itself is not changed.",
+		"the sandbox; the\ninterpreter itself is not changed.  Where no package index can "
+		"be reached, "
+		"root gets Debian's\npackages for the Python of /usr instead: these are installed "
+		"on this "
+		"machine.",
 	.options = options,
 };
 
@@ -140,6 +144,9 @@ static int add_layer(struct build *build, bool quiet, struct err *err)
 		    build_modules(build->set));
 	if (r >= 0)
 		return EXIT_DONE;
+	if (build->index_failed)
+		say_warning("pip could not get the libraries: %s",
+			    build->reason[0] ? build->reason : err->text);
 	if (build->index_failed && strcmp(build->runtime->prefix, "/usr") == 0)
 		return debian_add(build, err);
 	if (build->index_failed)
@@ -178,13 +185,20 @@ static int add(const struct runtime_options *mine, const char *lang, struct err 
 	return add_layer(&build, mine->quiet, err);
 }
 
+struct listing {
+	json_t *list; /* NULL: lines */
+	unsigned count;
+};
+
 static int on_listed(void *arg, const char *name, const char *link, const char *digest)
 {
-	json_t *list = arg;
+	struct listing *listing = arg;
 
-	if (list)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "runtime", name, "libraries",
-						      link, "digest", digest));
+	listing->count++;
+	if (listing->list)
+		json_array_append_new(listing->list,
+				      json_pack("{s:s,s:s,s:s}", "runtime", name, "libraries", link,
+						"digest", digest));
 	else
 		printf("%-14s %-14s %.16s\n", name, link, digest);
 	return 0;
@@ -196,13 +210,15 @@ static int list_layers(bool json, struct err *err)
 
 	if (state_path(state, err) < 0)
 		return say_failure(err, NULL, json, EXIT_CAY_FAILED);
-	json_t *list = json ? json_array() : NULL;
-	layers_each(state, on_listed, list);
+	struct listing listing = { json ? json_array() : NULL, 0 };
+	layers_each(state, on_listed, &listing);
+	if (!json && listing.count == 0)
+		say("no libraries were added; `cay runtime add python --with data` adds some");
 	if (json) {
-		auto_free char *text = json_dumps(list, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+		auto_free char *text = json_dumps(listing.list, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 		puts(text ? text : "[]");
 	}
-	json_decref(list);
+	json_decref(listing.list);
 	return EXIT_DONE;
 }
 
@@ -248,9 +264,10 @@ static int remove_layer(const struct runtime_options *mine, const char *name, st
 	return EXIT_DONE;
 }
 
-static int refuse_usage(struct err *err, const char *what)
+static int refuse_usage(struct err *err, const char *what, bool rm)
 {
-	err_make(err, ERR_INVALID, "%s, as in: cay runtime add python@3.12 --with data", what);
+	err_make(err, ERR_INVALID, "%s, as in: cay runtime %s python@3.12%s", what,
+		 rm ? "rm" : "add", rm ? "" : " --with data");
 	return say_failure(err, NULL, false, EXIT_USAGE);
 }
 
@@ -270,12 +287,13 @@ int cmd_runtime(int argc, char **argv)
 	if (strcmp(verb, "ls") == 0 && operands.n == 1)
 		return list_layers(mine.json, &err);
 	if (strcmp(verb, "add") != 0 && strcmp(verb, "rm") != 0)
-		return refuse_usage(&err, "runtime needs add, ls or rm");
+		return refuse_usage(&err, "runtime needs add, ls or rm", false);
 	if (operands.n != 2)
-		return refuse_usage(&err, "exactly one language must be named");
+		return refuse_usage(&err, "exactly one language must be named",
+				    strcmp(verb, "rm") == 0);
 	if (strcmp(verb, "rm") == 0)
 		return remove_layer(&mine, operands.items[1], &err);
 	if (!mine.with)
-		return refuse_usage(&err, "--with must say which libraries");
+		return refuse_usage(&err, "--with must say which libraries", false);
 	return add(&mine, operands.items[1], &err);
 }

@@ -179,7 +179,31 @@ TEST(a_build_that_fails_leaves_nothing_and_tells_the_last_lines)
 	CHECK(build.index_failed);
 	CHECK(strstr(build.tail, "line 199 of many\nERROR: No matching") != NULL);
 	CHECK(strlen(build.tail) < sizeof(build.tail));
+	CHECK_STR(build.reason, "No matching distribution found for numpy");
 	CHECK_INT(faccessat(dir, ".build-" ONE, F_OK, 0), -1);
 	CHECK_INT(count(), 0);
+	char layers[PATH_MAX];
+	snprintf(layers, sizeof(layers), "%s/layers", state);
+	CHECK_INT(access(layers, F_OK), -1);
+	end_state();
+}
+
+TEST(a_build_without_an_answer_tells_why_there_was_none)
+{
+	make_state();
+	struct runtime runtime = fake_python(
+		"echo \"WARNING: Retrying after connection broken by 'NewConnectionError('<x "
+		"object "
+		"at 0x1>: Failed to connect: [Errno 111] Connection refused')': /simple/numpy/\"\n"
+		"echo 'ERROR: No matching distribution found for numpy'; exit 1");
+	struct build build = { .runtime = &runtime,
+			       .state_dir = state,
+			       .set = "data",
+			       .lock = "/dev/null",
+			       .digest = ONE };
+
+	CHECK(build_layer(&build, &err) < 0);
+	CHECK(build.index_failed);
+	CHECK_STR(build.reason, "Failed to connect: [Errno 111] Connection refused");
 	end_state();
 }
