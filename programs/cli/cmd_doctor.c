@@ -42,7 +42,7 @@ static const struct option_set set = {
 		 "this\n"
 		 "machine, what that means, and the command that mends it.  Nothing is changed.",
 	.options = options,
-	.notes = "Exit code: 0 when `cay run` can work, 1 when something essential is missing.",
+	.notes = "Exit code: 0 when `cay run` can work, 1 when something essential is missing.\n",
 };
 
 /* How the report looks: plain to a pipe, coloured and wrapped on a terminal. */

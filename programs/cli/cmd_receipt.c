@@ -17,6 +17,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define JSON_OPTION                                                                                \
 	{                                                                                          \
@@ -121,7 +123,16 @@ static int open_named(const char *path, struct err *err)
 		return receipt_open_chain(err);
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 					: open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? err_errno(err, errno, "open '%.300s'", path) : fd;
+	if (fd < 0)
+		return err_errno(err, errno, "open '%.300s'", path);
+	struct stat st;
+	if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return fd;
+	close(fd);
+	return err_make(err, ERR_INVALID,
+			"'%.300s' is a directory; give a file of receipts, such as " RECEIPT_CHAIN
+			" in a state directory",
+			path);
 }
 
 static int receipt_verify_file(const struct receipt_options *mine, const struct operands *operands)

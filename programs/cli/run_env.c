@@ -113,7 +113,8 @@ static int put_given(struct job *job, const char *given, const char *where, stru
 static int put_file(struct job *job, const char *path, struct err *err)
 {
 	auto_free char *text = malloc(ENV_FILE_MAX);
-	char *save = NULL;
+	char where[320];
+	unsigned number = 0;
 
 	if (!text)
 		return err_errno(err, ENOMEM, "read '%.200s'", path);
@@ -125,12 +126,14 @@ static int put_file(struct job *job, const char *path, struct err *err)
 	if (memchr(text, 0, (size_t)n))
 		return err_make(err, ERR_INVALID,
 				"--env-file '%.200s' is not text; give lines of KEY=VALUE", path);
-	for (char *line = strtok_r(text, "\r\n", &save); line;
-	     line = strtok_r(NULL, "\r\n", &save)) {
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+		number++;
+		line[strcspn(line, "\r")] = '\0';
 		line += strspn(line, " \t");
 		if (*line == '#' || *line == '\0')
 			continue;
-		int r = put_given(job, line, "--env-file", err);
+		snprintf(where, sizeof(where), "--env-file '%.200s', line %u:", path, number);
+		int r = put_given(job, line, where, err);
 		if (r < 0)
 			return r;
 	}

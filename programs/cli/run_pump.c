@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "run.h"
+#include "say.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define KILL_GRACE_MS 300 /* from SIGKILL to the agent's word that all is over */
+#define TELL_MS 1000      /* what goes on for so long after Ctrl-C may not end by it */
 #define WAIT_MAX_MS 3600000
 #define STDIN_PIECE 65536
 #define QUEUE_MAX 262144 /* do not read stdin while this much waits for the agent */
@@ -28,6 +30,8 @@ struct pump {
 	uint32_t credit;      /* what the agent may still send */
 	bool closed[STREAMS]; /* nobody reads it any more */
 	bool over;
+	int64_t tell_at_ms; /* when a person hears that Ctrl-C was passed on; 0: not yet known */
+	bool told;
 	int64_t kill_at_ms; /* when the agent had its chance; 0: nothing was killed */
 };
 
@@ -211,11 +215,28 @@ static void take_warden_events(struct pump *pump)
 	}
 }
 
+/* A program that goes on after Ctrl-C looks as if nobody had heard it. */
+static void check_interrupt(struct pump *pump, int64_t now)
+{
+	const struct ending *ending = &pump->run->ending;
+
+	if (!ending->interrupted || ending->cancelled || pump->over || pump->told)
+		return;
+	if (pump->tell_at_ms == 0)
+		pump->tell_at_ms = now + TELL_MS;
+	if (now < pump->tell_at_ms)
+		return;
+	pump->told = true;
+	if (isatty(STDERR_FILENO))
+		say("interrupt passed on; Ctrl-C again ends the run");
+}
+
 static void check_clock(struct pump *pump)
 {
 	struct run *run = pump->run;
 	int64_t now = clock_mono_ms();
 
+	check_interrupt(pump, now);
 	if (!pump->over && !run->ending.timed_out && !run->ending.cancelled &&
 	    now >= run->deadline_ms) {
 		struct err err;
@@ -238,6 +259,8 @@ static void check_clock(struct pump *pump)
 static int poll_timeout(const struct pump *pump)
 {
 	int64_t until = pump->kill_at_ms ? pump->kill_at_ms : pump->run->deadline_ms;
+	if (pump->tell_at_ms && !pump->told && pump->tell_at_ms < until)
+		until = pump->tell_at_ms;
 	int64_t left = until - clock_mono_ms();
 
 	return left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : (int)left;
