@@ -4,7 +4,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/quantity.h"
-#include "say.h"
 #include "wire/limits.h"
 
 #include <errno.h>
@@ -120,7 +119,7 @@ static int refuse_unknown(const struct parse *p, const char *argument, const cha
 		names[n++] = o->name;
 	names[n++] = help_option.name;
 	snprintf(word, sizeof(word), "%.*s", (int)len, name);
-	say_escape(shown, sizeof(shown), argument, strcspn(argument, "="));
+	snprintf(shown, sizeof(shown), "%.*s", (int)strcspn(argument, "="), argument);
 
 	const char *meant = len > 1 ? options_nearest(word, names, n) : NULL;
 	if (meant)

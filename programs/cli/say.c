@@ -67,7 +67,9 @@ void say_escape(char *ret_text, size_t size, const void *bytes, size_t len)
 	for (size_t i = 0; i < len;) {
 		char piece[8];
 		size_t n = printable_utf8(s + i, len - i), out = n;
-		if (n > 0)
+		if (s[i] == '\\')
+			out = (size_t)snprintf(piece, sizeof(piece), "\\\\");
+		else if (n > 0)
 			memcpy(piece, s + i, n);
 		else if (s[i] == '\n' || s[i] == '\t')
 			out = (size_t)snprintf(piece, sizeof(piece), "\\%c",

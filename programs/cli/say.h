@@ -3,7 +3,8 @@
  * say.h - what cay itself says to a person: on stderr, one line each, `cay: ...`.
  *
  * Bytes that came from elsewhere cannot move the cursor or colour the terminal: control
- * characters are shown as \n or \x1b.  Colour only on a terminal and without NO_COLOR. */
+ * characters are shown as \n or \x1b, and a backslash as \\.  Give the raw bytes: what was escaped
+ * before would be escaped twice.  Colour only on a terminal and without NO_COLOR. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ void say_error(const struct err *err);
  * {"error":{"code","message","hint"}} on stdout.  Returns code. */
 int say_failure(const struct err *err, const char *hint, bool json, int code);
 
-/* Writes bytes as printable text: \n, \t, \\ stay readable, other control bytes and bytes that are
- * not UTF-8 become \xNN.  Always ended by NUL; what does not fit is cut and ends in "...". */
+/* Writes bytes as printable text: \n, \t and \\ for what they are; other control bytes, and bytes
+ * that are not UTF-8, become \xNN.  Always ended by NUL; what does not fit is cut and ends in
+ * "...". */
 void say_escape(char *ret_text, size_t size, const void *bytes, size_t len);
