@@ -16,6 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define BLOCK 65536
+#define HOLE_MIN 4096
+
 /* Opens the folder that the file shall be in, made if need be. */
 static int open_parent(int dirfd, const char *path, const char **ret_name, struct err *err)
 {
@@ -81,12 +84,34 @@ int deliver_begin(struct delivery *d, int dirfd, const char *path, bool force, s
 	return make_file(d, err);
 }
 
+/* Zeros that are worth a hole; less would only break the file into pieces. */
+static bool is_hole(const uint8_t *data, size_t len)
+{
+	return len >= HOLE_MIN && data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
+}
+
 int deliver_write(struct delivery *d, const void *data, size_t len, struct err *err)
 {
-	if (d->fd < 0)
-		return 0;
-	int r = fd_write_all(d->fd, data, len);
-	return r < 0 ? err_errno(err, -r, "write the file") : 0;
+	const uint8_t *at = data;
+	size_t left = d->fd < 0 ? 0 : len, written = 0;
+
+	while (left > 0) {
+		size_t n = BLOCK - d->size % BLOCK;
+		n = n < left ? n : left;
+		int r = 0;
+		if (!is_hole(at, n)) {
+			r = fd_write_all(d->fd, at, n);
+			written += n;
+		} else if (lseek(d->fd, (off_t)n, SEEK_CUR) < 0) {
+			r = -errno;
+		}
+		if (r < 0)
+			return err_errno(err, -r, "write the file");
+		d->size += n;
+		at += n;
+		left -= n;
+	}
+	return (int)written;
 }
 
 static int compare(struct delivery *d, const char *sha256, struct err *err)
@@ -144,6 +169,8 @@ int deliver_commit(struct delivery *d, uint32_t mode, const char *sha256, struct
 {
 	if (d->fd < 0)
 		return compare(d, sha256, err);
+	if (ftruncate(d->fd, (off_t)d->size) < 0)
+		return err_errno(err, errno, "write the file");
 	mode_t mask = umask(022);
 	(void)umask(mask);
 	if (fchmod(d->fd, (mode & 0777 & ~mask) | 0600) < 0)

@@ -21,10 +21,14 @@ struct delivery {
 	char temp[48]; /* its name until commit, where the file system wants one; else empty */
 	const char *name;
 	bool force;
+	uint64_t size; /* so far, holes and all */
 };
 
 int deliver_begin(struct delivery *delivery, int dirfd, const char *path, bool force,
 		  struct err *err);
+
+/* Blocks of zeros become holes, so that a sparse file stays one.  Returns how many of the bytes
+ * take room. */
 int deliver_write(struct delivery *delivery, const void *data, size_t len, struct err *err);
 
 /* sha256 is of what was written: a file that is there already with the same bytes is as good. */

@@ -2,9 +2,9 @@
 #include "results.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/err.h"
-#include "base/quantity.h"
-#include "deliver.h"
+#include "results_fetch.h"
 #include "run.h"
 #include "say.h"
 
@@ -16,10 +16,13 @@
 #include <sys/stat.h>
 
 #define RESULTS_MAX 10000
+#define COMPLAINTS_MAX 20 /* lines on stderr; the document has them all */
 #define ANSWER_MS 10000
+/* The time for all results together: never more, whatever the agent sends. */
+#define COLLECT_MS 60000
+#define COLLECT_BYTES_PER_MS 8192
 #define KILL_MS 1000
 #define CHANNEL_LIST 61
-#define CHANNEL_READ 62
 #define OUTPUT "output/"
 
 void results_finish(struct results *results)
@@ -55,16 +58,62 @@ static void remember_failure(struct results *results, const char *name, const ch
 	free(failure.reason);
 }
 
-static void complain(struct run *run, const char *name, const struct err *why)
+void results_complain(struct run *run, const char *name, const struct err *why)
 {
 	struct err err;
-	char shown[128];
 
-	say_escape(shown, sizeof(shown), name, strlen(name));
-	err_make(&err, ERR_CONFLICT, "the result '%s' did not come back: %.400s", shown, why->text);
-	say_error(&err);
 	remember_failure(&run->results, name, why->text);
 	run->results.failed = true;
+	if (run->results.n_complaints++ >= COMPLAINTS_MAX)
+		return;
+	err_make(&err, ERR_CONFLICT, "the result '%.120s' did not come back: %.340s", name,
+		 why->text);
+	say_error(&err);
+}
+
+/* Something that is no single file. */
+static void complain_of_all(struct run *run, const struct err *err)
+{
+	say_error(err);
+	remember_failure(&run->results, "", err->text);
+	run->results.failed = true;
+}
+
+int results_wait(struct run *run, struct agent_message *ret_message, struct err *err)
+{
+	int64_t left = run->results.deadline_ms - clock_mono_ms();
+
+	if (left <= 0)
+		return err_make(err, ERR_TIMEOUT, "it took too long");
+	return link_wait(&run->link, left < ANSWER_MS ? (int)left : ANSWER_MS, ret_message, err);
+}
+
+/* Control characters, and the marks that turn the direction of text or end a line, as UTF-8. */
+static bool is_control(const unsigned char *s)
+{
+	if (s[0] < 0x20 || s[0] == 0x7f)
+		return true;
+	if (s[0] == 0xc2)
+		return s[1] >= 0x80 && s[1] <= 0x9f;
+	if (s[0] == 0xd8)
+		return s[1] == 0x9c;
+	if (s[0] != 0xe2)
+		return false;
+	if (s[1] == 0x80)
+		return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae);
+	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
+}
+
+/* Why a name is not put into somebody's folder, or NULL: `rm *` would take -rf for a flag, and a
+ * listing would let the terminal obey. */
+static const char *what_is_odd(const char *name)
+{
+	if (name[0] == '-' || strstr(name, "/-"))
+		return "its name begins with '-'; name it with --out";
+	for (const char *c = name; *c; c++)
+		if (is_control((const unsigned char *)c))
+			return "its name has control characters; name it with --out";
+	return NULL;
 }
 
 static bool is_hidden(const char *path)
@@ -85,9 +134,10 @@ static const char *below_fixed_part(const char *path, const char *glob)
 	return path + cut;
 }
 
-/* Where a file of the workspace goes, or false when nobody asked for it. */
+/* Where a file of the workspace goes, or false when nobody asked for it.  *ret_literal: --out
+ * spells the whole name. */
 static bool find_place(struct run *run, const char *path, const char **ret_dir,
-		       const char **ret_name)
+		       const char **ret_name, bool *ret_literal)
 {
 	const struct job *job = run->job;
 
@@ -95,12 +145,14 @@ static bool find_place(struct run *run, const char *path, const char **ret_dir,
 		if (fnmatch(job->outs[i].glob, path, FNM_PATHNAME | FNM_PERIOD) != 0)
 			continue;
 		run->results.matched |= 1u << i;
+		*ret_literal = strcmp(job->outs[i].glob, path) == 0;
 		*ret_dir = job->outs[i].dir;
 		*ret_name = below_fixed_part(path, job->outs[i].glob);
 		return true;
 	}
 	if (job->workspace != WORKSPACE_OWN || strncmp(path, OUTPUT, strlen(OUTPUT)) != 0)
 		return false;
+	*ret_literal = false;
 	*ret_dir = ".";
 	*ret_name = path + strlen(OUTPUT);
 	if (!is_hidden(*ret_name))
@@ -112,9 +164,6 @@ static bool find_place(struct run *run, const char *path, const char **ret_dir,
 static int add(struct results *results, const char *path, const char *dir, const char *name,
 	       struct err *err)
 {
-	if (results->n == RESULTS_MAX)
-		return err_make(err, ERR_LIMIT, "more than %d files; pack them into one archive",
-				RESULTS_MAX);
 	if ((results->n & (results->n - 1)) == 0) {
 		size_t room = results->n ? results->n * 2 : 1;
 		struct result_file *grown = reallocarray(results->files, room, sizeof(*grown));
@@ -132,49 +181,86 @@ static int add(struct results *results, const char *path, const char *dir, const
 	return 0;
 }
 
+/* The one who walks the workspace may be unable to look into it. */
+static void on_folder(struct results *results, const struct agent_message *message)
+{
+	if ((message->entry.mode & 0500) != 0500 && !results->closed_folder[0])
+		snprintf(results->closed_folder, sizeof(results->closed_folder), "%.*s",
+			 (int)message->entry.path_len, message->entry.path);
+}
+
 /* prefix: what stands before the entry's path below /workspace. */
 static int on_entry(struct run *run, const struct agent_message *message, const char *prefix,
 		    struct err *err)
 {
+	struct results *results = &run->results;
 	char path[PATH_MAX];
 	const char *dir, *name;
+	bool literal;
 
+	if (message->entry.type == 'd')
+		on_folder(results, message);
 	if (message->entry.type == 'd' || message->entry.path_len == 0)
 		return 0;
 	int len = snprintf(path, sizeof(path), "%s%.*s", prefix, (int)message->entry.path_len,
 			   message->entry.path);
-	if (len >= (int)sizeof(path) || !find_place(run, path, &dir, &name))
+	if (len >= (int)sizeof(path) || !find_place(run, path, &dir, &name, &literal))
 		return 0;
 	if (message->entry.type != 'f') {
-		run->results.n_skipped++;
+		results->n_skipped++;
 		return 0;
 	}
-	return add(&run->results, path, dir, name, err);
+	if (results->n + results->n_failures >= RESULTS_MAX) {
+		results->n_over++;
+		return 0;
+	}
+	const char *odd = literal ? NULL : what_is_odd(name);
+	if (!odd)
+		return add(results, path, dir, name, err);
+	struct err why;
+	err_make(&why, ERR_INVALID, "%s", odd);
+	results_complain(run, name, &why);
+	return 0;
 }
 
-static void note_entries(struct run *run, uint64_t there, uint64_t seen)
+/* The agent met more than it sent. */
+static void note_entries(struct run *run, uint64_t there, uint64_t seen, uint64_t max)
 {
+	const struct results *results = &run->results;
 	struct err err;
 
 	if (there <= seen)
 		return;
-	err_make(&err, ERR_LIMIT,
-		 "%llu files of the workspace were not looked at: there are too many",
-		 (unsigned long long)(there - seen));
-	say_error(&err);
-	remember_failure(&run->results, "", err.text);
-	run->results.failed = true;
+	if (seen >= max)
+		err_make(&err, ERR_LIMIT,
+			 "files of the workspace were not looked at: there are more than %llu",
+			 (unsigned long long)max);
+	else if (results->closed_folder[0])
+		err_make(&err, ERR_SYSTEM,
+			 "results in the folder '%s' did not come back: it cannot be read",
+			 results->closed_folder);
+	else
+		err_make(&err, ERR_SYSTEM,
+			 "a folder of the workspace cannot be read, so what is in it did not come "
+			 "back");
+	complain_of_all(run, &err);
+}
+
+static uint32_t entries_max(const struct run *run)
+{
+	uint64_t max = run->job->limits.disk_files;
+
+	return max < AGENT_LIST_ENTRIES_MAX ? (uint32_t)max : AGENT_LIST_ENTRIES_MAX;
 }
 
 static int send_list(struct run *run, const char *path, struct err *err)
 {
 	uint8_t payload[256];
 	struct pack pack = { .data = payload, .size = sizeof(payload) };
-	uint64_t max = run->job->limits.disk_files;
 
 	pack_text(&pack, path);
 	pack_u32(&pack, AGENT_LIST_DEPTH_MAX);
-	pack_u32(&pack, max < AGENT_LIST_ENTRIES_MAX ? (uint32_t)max : AGENT_LIST_ENTRIES_MAX);
+	pack_u32(&pack, entries_max(run));
 	int r = link_send_pack(&run->link, AGENT_LIST, CHANNEL_LIST, &pack, err);
 	return r < 0 ? r : link_credit(&run->link, CHANNEL_LIST, LINK_WINDOW, err);
 }
@@ -193,11 +279,11 @@ static int list(struct run *run, const char *path, const char *prefix, struct er
 
 	while (r >= 0) {
 		struct agent_message message;
-		r = link_wait(&run->link, ANSWER_MS, &message, err);
+		r = results_wait(run, &message, err);
 		if (r < 0 || message.channel != CHANNEL_LIST)
 			continue;
 		if (message.type == AGENT_DONE) {
-			note_entries(run, message.done.bytes, seen);
+			note_entries(run, message.done.bytes, seen, entries_max(run));
 			return 0;
 		}
 		if (message.type == AGENT_FAILED) {
@@ -206,7 +292,8 @@ static int list(struct run *run, const char *path, const char *prefix, struct er
 		}
 		if (message.type != AGENT_ENTRY)
 			continue;
-		seen++;
+		if (++seen > entries_max(run))
+			return err_make(err, ERR_PROTOCOL, "the agent lists more than it may");
 		spent += entry_cost(&message);
 		r = on_entry(run, &message, prefix, err);
 		if (r >= 0 && spent > LINK_WINDOW / 2) {
@@ -217,153 +304,6 @@ static int list(struct run *run, const char *path, const char *prefix, struct er
 	return r;
 }
 
-static int send_read(struct run *run, const char *inside, struct err *err)
-{
-	uint8_t payload[AGENT_PATH_MAX + 32];
-	char path[PATH_MAX + 16];
-	struct pack pack = { .data = payload, .size = sizeof(payload) };
-
-	snprintf(path, sizeof(path), "/workspace/%s", inside);
-	pack_text(&pack, path);
-	pack_u64(&pack, 0);
-	pack_u64(&pack, 0);
-	int r = link_send_pack(&run->link, AGENT_READ, CHANNEL_READ, &pack, err);
-	return r < 0 ? r : link_credit(&run->link, CHANNEL_READ, LINK_WINDOW, err);
-}
-
-struct transfer {
-	struct run *run;
-	struct result_file *file;
-	struct delivery delivery;
-	struct digest digest;
-	struct err broken; /* why nothing more is written; the rest is read and dropped */
-	bool is_broken;
-	uint32_t spent;
-};
-
-static int on_data(struct transfer *t, const struct agent_message *message, struct err *err)
-{
-	size_t len = message->data.len;
-
-	t->file->bytes += len;
-	t->run->results.total_bytes += len;
-	if (t->run->results.total_bytes > t->run->job->limits.disk_bytes)
-		return err_make(err, ERR_LIMIT, "the results are larger than the workspace may be");
-	digest_update(&t->digest, message->data.data, len);
-	if (!t->is_broken)
-		t->is_broken = deliver_write(&t->delivery, message->data.data, len, &t->broken) < 0;
-	t->spent += (uint32_t)len;
-	if (t->spent <= LINK_WINDOW / 2)
-		return 0;
-	uint32_t back = t->spent;
-	t->spent = 0;
-	return link_credit(&t->run->link, CHANNEL_READ, back, err);
-}
-
-/* Reads one file to its end.  1: it came whole, 0: it did not and was complained about, -errno:
- * the sandbox cannot be spoken to. */
-static int transfer(struct transfer *t, struct err *err)
-{
-	int r = send_read(t->run, t->file->inside, err);
-
-	while (r >= 0) {
-		struct agent_message message;
-		r = link_wait(&t->run->link, ANSWER_MS, &message, err);
-		if (r < 0 || message.channel != CHANNEL_READ)
-			continue;
-		if (message.type == AGENT_FILE)
-			t->file->mode = message.file.mode;
-		else if (message.type == AGENT_DATA)
-			r = on_data(t, &message, err);
-		else if (message.type == AGENT_DONE)
-			return 1;
-		else if (message.type == AGENT_FAILED) {
-			complain(t->run, t->file->name, &message.failed);
-			return 0;
-		}
-	}
-	return r;
-}
-
-static int open_dir(const char *path)
-{
-	char part[PATH_MAX];
-	size_t len = strlen(path);
-
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 || errno != ENOENT || len >= sizeof(part))
-		return fd < 0 ? -errno : fd;
-	memcpy(part, path, len + 1);
-	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		(void)mkdir(part, 0777);
-		*slash = '/';
-	}
-	(void)mkdir(part, 0777);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static void tell(const struct run *run, const struct result_file *file)
-{
-	char shown[256], size[QUANTITY_TEXT];
-	bool here = strcmp(file->dir, ".") == 0;
-
-	if (run->options->json || (!run->options->verbose && !isatty(STDERR_FILENO)))
-		return;
-	say_escape(shown, sizeof(shown), file->name, strlen(file->name));
-	say("wrote '%s%s%s' (%s)", here ? "" : file->dir, here ? "" : "/", shown,
-	    quantity_show_size(size, file->bytes));
-}
-
-/* A folder that may not be written to has a way out. */
-static void explain_folder(const struct result_file *file, struct err *err)
-{
-	struct err why = *err;
-	char folder[PATH_MAX];
-
-	if (err->kind != ERR_SYSTEM)
-		return;
-	if (err->errnum != EACCES && err->errnum != EROFS && err->errnum != EPERM)
-		return;
-	if (!realpath(file->dir, folder))
-		snprintf(folder, sizeof(folder), "%s", file->dir);
-	err_make(err, why.kind,
-		 "the folder '%.200s' is not writable (%s); `--out 'output/*=DIR'` puts results "
-		 "elsewhere",
-		 folder, strerrordesc_np(why.errnum));
-}
-
-static int fetch(struct run *run, struct result_file *file, struct err *err)
-{
-	struct transfer t = { .run = run, .file = file, .delivery = { .parent = -1, .fd = -1 } };
-	auto_close int dir = open_dir(file->dir);
-	char sha256[DIGEST_HEX_SIZE];
-
-	digest_init(&t.digest);
-	if (dir < 0)
-		t.is_broken = err_errno(&t.broken, -dir, "open the folder '%s'", file->dir) < 0;
-	else
-		t.is_broken = deliver_begin(&t.delivery, dir, file->name, run->options->force,
-					    &t.broken) < 0;
-	int r = transfer(&t, err);
-	if (r > 0) {
-		digest_final(&t.digest, sha256);
-		if (!t.is_broken)
-			t.is_broken =
-				deliver_commit(&t.delivery, file->mode, sha256, &t.broken) < 0;
-		if (t.is_broken) {
-			explain_folder(file, &t.broken);
-			complain(run, file->name, &t.broken);
-		} else {
-			memcpy(file->sha256, sha256, sizeof(sha256));
-			tell(run, file);
-		}
-	}
-	deliver_finish(&t.delivery);
-	return r < 0 ? r : 0;
-}
-
 /* Ends what still runs, and waits until it is gone. */
 static int quiet_sandbox(struct run *run, struct err *err)
 {
@@ -371,7 +311,9 @@ static int quiet_sandbox(struct run *run, struct err *err)
 
 	while (r >= 0) {
 		struct agent_message message;
-		r = link_wait(&run->link, KILL_MS, &message, err);
+		r = clock_mono_ms() < run->results.deadline_ms
+			    ? link_wait(&run->link, KILL_MS, &message, err)
+			    : err_make(err, ERR_TIMEOUT, "it took too long");
 		if (r >= 0 && message.type == AGENT_DONE && message.channel == 0)
 			return 0;
 	}
@@ -387,6 +329,30 @@ static void warn_of_unmatched(const struct run *run)
 			say_warning("--out '%s' matched no file in /workspace", job->outs[i].glob);
 }
 
+static void tell_of_the_rest(struct run *run)
+{
+	struct results *results = &run->results;
+	struct err err;
+
+	if (results->n_complaints > COMPLAINTS_MAX) {
+		err_make(&err, ERR_CONFLICT, "%zu more results did not come back",
+			 results->n_complaints - COMPLAINTS_MAX);
+		say_error(&err);
+	}
+	if (results->n_over > 0) {
+		err_make(&err, ERR_LIMIT,
+			 "%zu results did not come back: there are more than %d; pack them into "
+			 "one archive",
+			 results->n_over, RESULTS_MAX);
+		complain_of_all(run, &err);
+	}
+	if (results->n_skipped > 0)
+		say_warning(
+			"%zu results were left out: only regular files without a leading dot come "
+			"back (name hidden ones with --out)",
+			results->n_skipped);
+}
+
 void results_collect(struct run *run)
 {
 	const struct job *job = run->job;
@@ -395,24 +361,20 @@ void results_collect(struct run *run)
 
 	if (!run->agent_is_there || !wants)
 		return;
+	run->results.deadline_ms = clock_mono_ms() + COLLECT_MS +
+				   (int64_t)(job->limits.disk_bytes / COLLECT_BYTES_PER_MS);
 	int r = quiet_sandbox(run, &err);
 	if (r >= 0)
 		r = job->n_outs ? list(run, "/workspace", "", &err)
 				: list(run, "/workspace/output", OUTPUT, &err);
 	for (size_t i = 0; r >= 0 && i < run->results.n; i++)
-		r = fetch(run, &run->results.files[i], &err);
+		r = results_fetch(run, &run->results.files[i], &err);
 	if (r < 0) {
 		err_while(&err, "bring the results back");
-		say_error(&err);
-		remember_failure(&run->results, "", err.text);
-		run->results.failed = true;
+		complain_of_all(run, &err);
 		run->agent_is_there = false;
 	} else {
 		warn_of_unmatched(run);
 	}
-	if (run->results.n_skipped > 0)
-		say_warning(
-			"%zu results were left out: only regular files without a leading dot come "
-			"back (name hidden ones with --out)",
-			run->results.n_skipped);
+	tell_of_the_rest(run);
 }

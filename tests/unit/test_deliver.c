@@ -136,13 +136,56 @@ TEST(deliver_makes_folders)
 	remove_dir();
 }
 
+TEST(deliver_leaves_holes_where_zeros_are)
+{
+	static char data[3 * 65536 + 5];
+	char sha256[DIGEST_HEX_SIZE], there[DIGEST_HEX_SIZE];
+	struct delivery d;
+	struct stat st;
+	uint64_t bytes;
+
+	make_dir();
+	data[65536 + 7] = 'x';
+	digest_of(data, sizeof(data), sha256);
+	CHECK_INT(deliver_begin(&d, dir, "holes", false, &err), 0);
+	/* Pieces need not be blocks. */
+	CHECK_INT(deliver_write(&d, data, 65536 - 8, &err), 0);
+	CHECK_INT(deliver_write(&d, data, 8, &err), 8);
+	CHECK_INT(deliver_write(&d, data + 65536, sizeof(data) - 65536 - 5, &err), 65536);
+	CHECK_INT(deliver_write(&d, data, 5, &err), 5);
+	CHECK_INT(deliver_commit(&d, 0644, sha256, &err), 0);
+	deliver_finish(&d);
+	auto_close int fd = open("holes", O_RDONLY | O_CLOEXEC);
+	CHECK_INT(digest_of_fd(fd, there, &bytes), 0);
+	CHECK_STR(there, sha256);
+	CHECK(fstat(fd, &st) == 0 && st.st_blocks * 512 < (long)sizeof(data));
+	remove_dir();
+}
+
+TEST(deliver_ends_with_a_hole)
+{
+	static char data[65536];
+	char sha256[DIGEST_HEX_SIZE];
+	struct delivery d;
+	struct stat st;
+
+	make_dir();
+	digest_of(data, sizeof(data), sha256);
+	CHECK_INT(deliver_begin(&d, dir, "hole", false, &err), 0);
+	CHECK_INT(deliver_write(&d, data, sizeof(data), &err), 0);
+	CHECK_INT(deliver_commit(&d, 0644, sha256, &err), 0);
+	deliver_finish(&d);
+	CHECK(stat("hole", &st) == 0 && st.st_size == (long)sizeof(data));
+	remove_dir();
+}
+
 TEST(deliver_without_commit_leaves_nothing)
 {
 	struct delivery d;
 
 	make_dir();
 	CHECK_INT(deliver_begin(&d, dir, "a", false, &err), 0);
-	CHECK_INT(deliver_write(&d, "half", 4, &err), 0);
+	CHECK_INT(deliver_write(&d, "half", 4, &err), 4);
 	deliver_finish(&d);
 	CHECK_INT(count_names(), 0);
 	remove_dir();
