@@ -25,6 +25,15 @@ def test_a_result_that_is_too_large_leaves_the_others_alone(cay):
     assert list(failed(done)) == ["big"] and "the workspace's limit" in failed(done)["big"]
 
 
+def test_links_do_not_multiply_what_comes_back(cay):
+    done = cay.json("--disk", "32M", "-c", WRITE + "(p/'0').write_bytes(b'x' * (20 << 20))\n"
+                    "for i in range(1, 4): os.link(p/'0', p/f'{i}')\n(p/'small').write_text('s')")
+    assert done.code == 125
+    names = sorted(os.listdir(cay.folder))
+    assert len(names) == 2 and names[1] == "small" and len(failed(done)) == 3
+    assert all("larger than the workspace may be" in reason for reason in failed(done).values())
+
+
 def test_a_sparse_result_stays_sparse(cay):
     code = WRITE + ("f = open(p/'sparse', 'wb'); f.seek(8 << 20); f.write(b'x' * 100000)\n"
                     "f.truncate(24 << 20)\n")
