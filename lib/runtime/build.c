@@ -3,6 +3,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "runtime/prefix.h"
 
@@ -267,10 +268,15 @@ int build_try_imports(struct build *build, const char *modules, const char *site
 {
 	char code[PATH_MAX + 512];
 
-	/* Python reads the directory's name from the arguments: no quoting. */
+	/* Python reads the directory's name from the arguments: no quoting.  What the host's .pth
+	 * files have loaded is not what a sandbox would load. */
 	snprintf(code, sizeof(code),
-		 "import sys\nsys.path[:0] = sys.argv[1:]\nsys.dont_write_bytecode = True\nimport "
-		 "%s\n",
+		 "import os, sys\n"
+		 "sys.path[:0] = sys.argv[1:]\n"
+		 "sys.dont_write_bytecode = True\n"
+		 "for site in sys.argv[1:]:\n"
+		 "    for name in os.listdir(site): sys.modules.pop(name, None)\n"
+		 "import %s\n",
 		 modules);
 	const char *const argv[] = {
 		build->runtime->exe, "-I", "-W", "ignore", "-c", code, site, NULL
@@ -288,21 +294,35 @@ static void drop_scripts(const char *site)
 		(void)path_remove_tree(fd, "bin"); /* there may be none */
 }
 
+static void put_file(int dir, const char *name, const char *text)
+{
+	auto_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	/* One that is there already is right; one that cannot be made shows in the imports. */
+	if (fd >= 0)
+		(void)fd_write_all(fd, text, strlen(text));
+}
+
 /* A directory without __init__.py is a package only where no other directory on the path has one:
- * then Debian's, which is behind ours, would be taken and mixed with ours (mpl_toolkits). */
+ * then Debian's, which is behind ours, would be taken and mixed with ours (mpl_toolkits).  And
+ * Debian loads its own by a .pth file when Python starts; ours comes before it. */
 static void mark_package(int site, const char *name)
 {
-	char ours[NAME_MAX + 16], theirs[PATH_MAX];
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+				      "0123456789";
+	char path[NAME_MAX + 16], theirs[PATH_MAX], line[NAME_MAX + 16];
 	struct stat st;
 
-	snprintf(ours, sizeof(ours), "%s/__init__.py", name);
+	snprintf(path, sizeof(path), "%s/__init__.py", name);
 	snprintf(theirs, sizeof(theirs), "/usr/lib/python3/dist-packages/%s/__init__.py", name);
-	if (fstatat(site, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
-	    access(theirs, F_OK) < 0)
+	if (strspn(name, letters) != strlen(name) ||
+	    fstatat(site, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+	    faccessat(site, path, F_OK, 0) == 0 || access(theirs, F_OK) < 0)
 		return;
-	/* That it exists already is what we want; that it cannot be made shows in the imports. */
-	auto_close int fd = openat(site, ours, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	(void)fd;
+	put_file(site, path, "");
+	snprintf(path, sizeof(path), "cay-%s.pth", name);
+	snprintf(line, sizeof(line), "import %s\n", name);
+	put_file(site, path, line);
 }
 
 static void mark_packages(const char *path)
