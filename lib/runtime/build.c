@@ -72,7 +72,7 @@ static void fill_environment(char *ret_env[static ENV_MAX])
 	ret_env[n++] = "PIP_USER=0";
 	ret_env[n++] = "PIP_REQUIRE_VIRTUALENV=0";
 	ret_env[n++] = "MPLBACKEND=Agg";
-	ret_env[n++] = "MPLCONFIGDIR=/nonexistent";
+	ret_env[n++] = "MPLCONFIGDIR=/dev/null"; /* cannot be made, so nothing is kept */
 	if (!getenv("PIP_RETRIES"))
 		ret_env[n++] = "PIP_RETRIES=2";
 	for (char **variable = environ; *variable && n < ENV_MAX - 1; variable++)

@@ -84,7 +84,10 @@ static int check_parent(const char *path, struct err *err)
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return err_errno(err, errno, "look at '%s' above the state directory", path);
+		return err_errno(err, errno,
+				 "look at '%s' above the state directory; set CAY_STATE to a "
+				 "directory of your own",
+				 path);
 	if (!S_ISDIR(st.st_mode))
 		return refuse(err, ABOVE, path, "is not a directory");
 	if (st.st_uid != 0 && st.st_uid != geteuid())
@@ -130,7 +133,10 @@ static int make_parent(const char *path, char ret_real[static PATH_MAX], struct 
 	if (realpath(*path ? path : "/", ret_real))
 		return check_parents(ret_real, err);
 	if (errno != ENOENT)
-		return err_errno(err, errno, "open '%s' above the state directory", path);
+		return err_errno(err, errno,
+				 "open '%s' above the state directory; set CAY_STATE to a "
+				 "directory of your own",
+				 path);
 	memcpy(above, path, strlen(path) + 1);
 	cut_name(above, &name);
 	int r = make_parent(above, ret_real, err);
