@@ -295,7 +295,9 @@ static int check_canary(int stream, bool landlock, struct err *err)
 		ssize_t n = recv(stream, hello, sizeof(hello), MSG_PEEK | MSG_DONTWAIT);
 		if (n == (ssize_t)sizeof(hello))
 			break;
-		if (n == 0 || clock_mono_ms() > until)
+		if (n == 0)
+			return err_make(err, ERR_SETUP, "the agent ended before it said a word");
+		if (clock_mono_ms() > until)
 			return err_make(err, ERR_SETUP, "the agent does not answer");
 		if (n < 0)
 			(void)fd_wait_readable(stream, (int)(until - clock_mono_ms()));

@@ -12,7 +12,8 @@
 #define BLOCK 1024 /* the unit of limits in struct if_dqblk */
 #define NEARLY_FULL 65536
 
-#define COMMAND(cmd) QCMD(cmd, PRJQUOTA)
+/* QCMD() of the header shifts a bit out of an int. */
+#define COMMAND(cmd) ((unsigned)(cmd) << SUBCMDSHIFT | PRJQUOTA)
 
 static int call(int dir_fd, unsigned command, uint32_t project, void *data)
 {
