@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a running sandbox sits on the host: its cgroup, its uids, its namespaces."""
-import re
 import glob
 import os
+import re
 import subprocess
 
 import pytest
