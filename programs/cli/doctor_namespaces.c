@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#define RANGE_NEEDED 2048 /* for one run */
+#define RANGE_NEEDED 1024 /* for one run */
 #define RANGE_WANTED 65536
 #define RANGES_START 100000
 #define SUBID_FILE_MAX 65536

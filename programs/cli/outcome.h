@@ -44,8 +44,9 @@ struct ending {
 	bool is_over;  /* the program ended, by itself or by us; value and signaled count */
 	bool signaled; /* value is a signal, else an exit code */
 	uint32_t value;
-	bool timed_out;    /* the wall clock ran out */
-	bool interrupted;  /* SIGINT was passed on */
+	uint64_t cpu_us, max_rss_bytes; /* of the program and its children; the agent's word */
+	bool timed_out;                 /* the wall clock ran out */
+	bool interrupted;               /* SIGINT was passed on */
 	bool cancelled;    /* somebody ended it: Ctrl-C twice, SIGTERM, nobody reads stdout */
 	int cancel_signal; /* which signal told us to */
 	bool sandbox_lost; /* the agent or the warden went away under it */

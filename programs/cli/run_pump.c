@@ -96,6 +96,8 @@ static void on_ended(struct pump *pump, const struct agent_message *message)
 	ending->is_over = true;
 	ending->signaled = message->exit.signaled;
 	ending->value = message->exit.value;
+	ending->cpu_us = message->exit.user_us + message->exit.system_us;
+	ending->max_rss_bytes = message->exit.max_rss_kib * 1024;
 }
 
 static int on_message(struct pump *pump, const struct agent_message *message, struct err *err)

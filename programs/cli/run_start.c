@@ -172,13 +172,31 @@ int run_start(struct run *run, struct err *err)
 	return r;
 }
 
+/* A watcher that only looks now and then misses a short run.  Then the agent's word is better than
+ * nothing; where the kernel counts, it has more than this anyway. */
+static void floor_usage(struct ending *ending)
+{
+	struct usage *usage = &ending->usage;
+
+	if (!ending->is_over)
+		return;
+	if (usage->cpu_us < ending->cpu_us && ending->by.cpu_time == BY_WATCHER)
+		usage->cpu_us = ending->cpu_us;
+	if (usage->peak_memory_bytes < ending->max_rss_bytes && ending->by.memory == BY_WATCHER)
+		usage->peak_memory_bytes = ending->max_rss_bytes;
+	if (usage->peak_pids == 0)
+		usage->peak_pids = 1;
+}
+
 void run_stop(struct run *run)
 {
 	struct usage usage;
 	struct err err;
 
-	if (run->has_facts && warden_destroy(&run->warden, run->sandbox_id, &usage, &err) >= 0)
+	if (run->has_facts && warden_destroy(&run->warden, run->sandbox_id, &usage, &err) >= 0) {
 		run->ending.usage = usage;
+		floor_usage(&run->ending);
+	}
 	link_finish(&run->link);
 	run->agent_is_there = false;
 	/* It may go while the receipt is written; warden_finish() waits for it. */

@@ -2,6 +2,7 @@
 #include "ids.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sys.h"
@@ -17,7 +18,8 @@
 #define ROOT_FIRST 1879048192u
 #define ROOT_SLOT 65536u
 #define ROOT_SLOTS 36000u
-#define USER_SLOT 2048u /* ids 0 to 2047 of a sandbox: root, user and the system's own */
+#define USER_SLOT 1024u    /* ids 0 to 1023 of a sandbox: root, user and the system's own */
+#define LEASE_WAIT_MS 5000 /* for another run to end, when every slot is taken */
 
 /* The first range of this user in /etc/subuid or /etc/subgid. */
 static bool find_range(const char *file, const char *name, uid_t uid, uint32_t *ret_first,
@@ -103,8 +105,8 @@ static int open_leases(struct err *err)
 	return fd;
 }
 
-/* Locks n neighbouring bytes; returns the first. */
-static int lock_slots(int fd, uint32_t n, uint32_t max, struct err *err)
+/* Locks n neighbouring bytes; returns the first, or -EAGAIN when all are taken. */
+static int try_slots(int fd, uint32_t n, uint32_t max, struct err *err)
 {
 	for (uint32_t first = 0; first + n <= max; first++) {
 		struct flock lock = {
@@ -118,7 +120,22 @@ static int lock_slots(int fd, uint32_t n, uint32_t max, struct err *err)
 		if (errno != EAGAIN && errno != EACCES)
 			return err_errno(err, errno, "lock a slot of uids");
 	}
-	return err_make(err, ERR_LIMIT, "all %u slots of uids are in use", max);
+	(void)err_make(err, ERR_LIMIT, "all %u slots of uids are in use; try again later", max);
+	return -EAGAIN;
+}
+
+static int lock_slots(int fd, uint32_t n, uint32_t max, struct err *err)
+{
+	int64_t until = clock_mono_ms() + LEASE_WAIT_MS;
+
+	for (;;) {
+		int slot = try_slots(fd, n, max, err);
+		if (slot != -EAGAIN)
+			return slot;
+		if (clock_mono_ms() > until)
+			return -err->errnum;
+		usleep(20000);
+	}
 }
 
 int ids_lease(struct ids *ids, uint32_t n_slots, struct err *err)

@@ -163,3 +163,8 @@ def test_without_a_receipt_there_is_no_success(cay):
     done = cay.run("--", "echo", "ran", env={"CAY_STATE": str(keys)})
     assert done.code == 125 and "receipt" in done.said
     assert b"ran" not in done.out
+
+
+def test_the_shortest_run_has_used_something(cay):
+    usage = cay.json("--", "/bin/true").document["usage"]
+    assert usage["peak_memory_bytes"] > 0 and usage["processes"] >= 1, usage
